@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"pawl"
 	"pawl/internal/disk"
@@ -156,6 +157,12 @@ func readPlanCopy(p *project.Project, folder string, state *pawl.State) (*pawl.P
 		_ = memo.Save(path, files, &planMemo{SHA256: state.Plan.SHA256, Plan: *plan}) // without it the next command reads the plan
 	}
 	return plan, err
+}
+
+// UnchangedSince reports whether a run's journal has certainly not changed since a moment: what was loaded then was there at that moment.
+func (r *Run) UnchangedSince(p *project.Project, moment time.Time) bool {
+	files, local := journalFiles(p.Runs(), r.State.Run)
+	return local && files.ChangedBefore(moment)
 }
 
 // Recall reads what was remembered about a run, and reports whether it was computed from the journal from which the run was loaded. The

@@ -108,7 +108,8 @@ func (w *told) facts(b Briefing) brief.Facts {
 	if b.Timeout == 0 {
 		b.Timeout = time.Minute
 	}
-	g := &briefer{project: w.p, Briefing: b, run: r, snapshots: runs.SnapshotsOf(w.p, b.Snapshots)}
+	g := &briefer{project: w.p, Briefing: b, run: r}
+	defer g.begin(w.Context())()
 	g.facts = brief.Facts{Now: time.Now(), State: r.State, Plan: r.Plan}
 	if err := errors.Join(g.gather(w.Context()), r.Log.Close()); err != nil {
 		w.Fatal(err)
