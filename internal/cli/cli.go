@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,7 +86,7 @@ func Run(ctx context.Context, args []string, streams IO, build string, parts Par
 	colours := layout.ColourModeOf(args)
 	streams.Out, streams.Err = layout.Coloured(streams.Out, colours), layout.Coloured(streams.Err, colours)
 	a := &app{IO: streams, version: build, parts: parts, args: args}
-	root := a.root()
+	root := a.called()
 	root.SetArgs(args)
 	return a.finish(ctx, root.ExecuteContext(ctx))
 }
@@ -142,14 +141,25 @@ func Coloured(w io.Writer, args []string) io.Writer {
 }
 
 // Commands returns all commands, for their manual.
-func Commands(parts Parts) *cobra.Command { return (&app{parts: parts}).root() }
+func Commands(parts Parts) *cobra.Command { return (&app{parts: parts}).root("") }
 
-func (a *app) root() *cobra.Command {
+// called returns the root command with the command that the command line names. If it names none, the root command has all commands.
+func (a *app) called() *cobra.Command {
+	if i := hints.NthWord(a.args, 0); i >= 0 {
+		root := a.root(a.args[i])
+		if c, _, err := root.Find(a.args); err == nil && c.HasParent() {
+			return root
+		}
+	}
+	return a.root("")
+}
+
+// root returns the root command with one command, or with all commands if name is empty.
+func (a *app) root(name string) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "pawl",
 		Short:             "Keeps agent work from slipping back",
 		Long:              "pawl runs multi-step plans, journals every step, and resumes exactly where it stopped after a crash.",
-		Version:           version.Read().String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.check(c) },
@@ -166,17 +176,23 @@ func (a *app) root() *cobra.Command {
 	})
 	for _, g := range a.groups() {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
-		for _, c := range g.commands {
-			c.GroupID = g.title
-			root.AddCommand(c)
+		for called, build := range g.commands {
+			if name == "" || name == called {
+				c := build()
+				c.GroupID = g.title
+				root.AddCommand(c)
+			}
 		}
 	}
-	root.AddCommand(a.hookCommand())
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
+	if root.CompletionOptions.DisableDefaultCmd = name != ""; name == "" {
+		root.Version = version.Read().String()
+		root.AddCommand(a.hookCommand())
+		root.InitDefaultCompletionCmd()
+	}
 	setHelp(root)
-	root.InitDefaultCompletionCmd()
 	a.setCompletions(root)
 	a.wrapArgs(root)
 	return root
@@ -215,35 +231,41 @@ func (a *app) redirect(c *cobra.Command) (redirected bool, err error) {
 	return a.remote, err
 }
 
-// group is a titled list of commands in the help.
+// builders make commands, by name.
+type builders = map[string]func() *cobra.Command
+
+// group is a titled set of commands in the help.
 type group struct {
 	title    string
-	commands []*cobra.Command
+	commands builders
 }
 
 const maintenance = "Maintenance:"
 
 func (a *app) groups() []group {
+	others := &remotecmd.Commands{
+		Out: a.Out, Find: a.project, Path: a.absolutePath, Author: a.author, Version: a.version, Worker: (&workercmd.Command{Out: a.Out, Getenv: os.Getenv}).New,
+	}
 	return []group{
-		{"Running plans:", []*cobra.Command{a.initCommand(), a.runCommand(), a.resumeCommand(), a.pauseCommand(), a.stopCommand(), a.retryCommand(), a.skipCommand(), a.doneCommand(), a.planCommand()}},
-		{"Status and output:", []*cobra.Command{
-			a.statusCommand(), a.briefCommand(), a.watchCommand(), a.runsCommand(), a.outputCommand(), a.logCommand(), a.statsCommand(), a.whyCommand(), a.explainCommand(),
+		{"Running plans:", builders{"init": a.initCommand, "run": a.runCommand, "resume": a.resumeCommand, "pause": a.pauseCommand, "stop": a.stopCommand, "retry": a.retryCommand, "skip": a.skipCommand, "done": a.doneCommand, "plan": a.planCommand}},
+		{"Status and output:", builders{
+			"status": a.statusCommand, "brief": a.briefCommand, "watch": a.watchCommand, "runs": a.runsCommand, "output": a.outputCommand, "log": a.logCommand, "stats": a.statsCommand, "why": a.whyCommand, "explain": a.explainCommand,
 		}},
-		{"Gates and reviews:", []*cobra.Command{a.gatesCommand(), a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.askCommand(), a.reviewCommand()}},
-		{"Checkpoints:", []*cobra.Command{
-			a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand(), a.forkCommand(), a.rollbackCommand(),
+		{"Gates and reviews:", builders{"gates": a.gatesCommand, "approve": a.approveCommand, "reject": a.rejectCommand, "answer": a.answerCommand, "ask": a.askCommand, "review": a.reviewCommand}},
+		{"Checkpoints:", builders{
+			"checkpoint": a.checkpointCommand, "checkpoints": a.checkpointsCommand, "show": a.showCommand, "diff": a.diffCommand, "restore": a.restoreCommand, "fork": a.forkCommand, "rollback": a.rollbackCommand,
 		}},
-		{"Notes (for the current run, or from inside a step):", []*cobra.Command{
-			a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.settleCommand(), a.memoryCommand(),
+		{"Notes (for the current run, or from inside a step):", builders{
+			"progress": a.progressCommand, "learn": a.learnCommand, "decide": a.decideCommand, "block": a.blockCommand, "unblock": a.unblockCommand, "settle": a.settleCommand, "memory": a.memoryCommand,
 		}},
-		{"Coding agents:", []*cobra.Command{a.attachCommand(), a.detachCommand(), a.mcpCommand()}},
-		{"Kernels and notebooks:", []*cobra.Command{a.notebookCommand(), a.kernelCommand()}},
-		{"Many projects:", []*cobra.Command{a.serveCommand()}},
-		{"Other machines:", (&remotecmd.Commands{Out: a.Out, Find: a.project, Path: a.absolutePath, Author: a.author, Version: a.version, Worker: (&workercmd.Command{Out: a.Out, Getenv: os.Getenv}).New()}).All()},
-		{"Other systems:", []*cobra.Command{a.importCommand(), a.exportCommand()}},
-		{"Trust:", []*cobra.Command{a.trustCommand(), a.adoptCommand()}},
-		{maintenance, []*cobra.Command{
-			a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), storecmd.New(a.project, a.Out), a.doctorCommand(), a.schemaCommand(), a.versionCommand(),
+		{"Coding agents:", builders{"attach": a.attachCommand, "detach": a.detachCommand, "mcp": a.mcpCommand}},
+		{"Kernels and notebooks:", builders{"notebook": a.notebookCommand, "kernel": a.kernelCommand}},
+		{"Many projects:", builders{"serve": a.serveCommand}},
+		{"Other machines:", others.All()},
+		{"Other systems:", builders{"import": a.importCommand, "export": a.exportCommand}},
+		{"Trust:", builders{"trust": a.trustCommand, "adopt": a.adoptCommand}},
+		{maintenance, builders{
+			"processes": a.processesCommand, "verify": a.verifyCommand, "recover": a.recoverCommand, "prune": a.pruneCommand, "archive": a.archiveCommand, "store": func() *cobra.Command { return storecmd.New(a.project, a.Out) }, "doctor": a.doctorCommand, "schema": a.schemaCommand, "version": a.versionCommand,
 		}},
 	}
 }
@@ -296,17 +318,6 @@ func (a *app) unknownCommand(c *cobra.Command) error {
 		hint = hints.Replace(a.args, i, meant)
 	}
 	return usageError(hint, "unknown command %q", a.args[i])
-}
-
-// namesBelow returns the names and aliases of the commands below c that users call.
-func namesBelow(c *cobra.Command) []string {
-	var names []string
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			names = append(append(names, sub.Name()), sub.Aliases...)
-		}
-	}
-	return names
 }
 
 // wrongUsage adds the usage line to an error that has no hint.
@@ -433,19 +444,7 @@ func (a *app) caller() (who caller.Caller, root string) {
 // author returns the author of what this command records: the person, the agent or the step that runs it.
 func (a *app) author() pawl.Author {
 	who, _ := a.caller()
-	return who.Author(login())
-}
-
-// login returns the user's login name, or "".
-func login() string {
-	if name := os.Getenv("USER"); name != "" {
-		return name
-	}
-	u, err := user.Current()
-	if err != nil {
-		return ""
-	}
-	return u.Username
+	return who.Author(caller.Login())
 }
 
 // engineConfig returns the engine configuration of a project.
@@ -488,7 +487,7 @@ func (a *app) confirm(effect, question string) error {
 	if !a.interactive() {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass --yes to confirm")}
 	}
-	if yes, err := a.askYesNo(question, false); err != nil || !yes {
+	if yes, err := layout.AskYesNo(a.In, a.Out, question, false); err != nil || !yes {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("canceled; nothing was changed")}
 	}
 	return nil
@@ -498,26 +497,6 @@ func (a *app) confirm(effect, question string) error {
 func (a *app) interactive() bool {
 	in, ok := a.In.(*os.File)
 	return ok && !a.json && term.IsTerminal(int(in.Fd())) && layout.IsTerminal(a.Out)
-}
-
-// askYesNo asks a yes-or-no question on the terminal. An empty or unknown reply means byDefault. End of input cancels.
-func (a *app) askYesNo(question string, byDefault bool) (yes bool, err error) {
-	choice := "[y/N]"
-	if byDefault {
-		choice = "[Y/n]"
-	}
-	fmt.Fprintf(a.Out, "%s %s ", question, choice)
-	var reply string
-	if _, err := fmt.Fscanln(a.In, &reply); errors.Is(err, io.EOF) {
-		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("canceled; nothing was changed")}
-	}
-	switch strings.ToLower(reply) {
-	case "y", "yes":
-		return true, nil
-	case "n", "no":
-		return false, nil
-	}
-	return byDefault, nil
 }
 
 func usageError(hint, format string, args ...any) error {

@@ -22,6 +22,9 @@ func TestHelp(t *testing.T) {
 	for _, c := range append([]string{"plan check", "plan convert", "plan schema"}, commands...) {
 		help := p.ok(append(strings.Fields(c), "--help")...)
 		p.wants(help, "pawl "+c, "--help")
+		if c != "hook" && p.ok(append([]string{"help"}, strings.Fields(c)...)...) != help {
+			t.Errorf("pawl help %s prints something else than pawl %[1]s --help", c)
+		}
 		if strings.Contains(help, "      --yes ") {
 			t.Errorf("pawl %s has --yes without -y", c)
 		}

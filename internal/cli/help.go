@@ -44,6 +44,7 @@ func setHelp(root *cobra.Command) {
 			if err != nil || len(rest) > 0 {
 				return unknownTopic(root, args)
 			}
+			found.InitDefaultHelpFlag()
 			return found.Help()
 		},
 	})
@@ -71,4 +72,15 @@ func printEveryday(root *cobra.Command) {
 	}
 	fmt.Fprintf(out, "\nFlags:\n%s\n", root.Flags().FlagUsages())
 	fmt.Fprintln(out, "`pawl help all` lists all commands. `pawl COMMAND --help` describes one.")
+}
+
+// namesBelow returns the names and aliases of the commands below c that users call.
+func namesBelow(c *cobra.Command) []string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(append(names, sub.Name()), sub.Aliases...)
+		}
+	}
+	return names
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/caller"
 	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/kernelcmd"
 	"pawl/internal/cli/serving"
@@ -23,7 +24,7 @@ func Courier(ctx context.Context, out, errs io.Writer) error {
 }
 
 func (a *app) serveCommand() *cobra.Command {
-	return serving.Commands{Out: a.Out, Err: a.Err, Serve: a.parts.Serve, Login: login, Folder: a.here}.Root()
+	return serving.Commands{Out: a.Out, Err: a.Err, Serve: a.parts.Serve, Login: caller.Login, Folder: a.here}.Root()
 }
 
 func (a *app) kernelCommand() *cobra.Command {

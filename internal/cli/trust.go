@@ -132,7 +132,7 @@ func (a *app) askInherited(ctx context.Context, p *project.Project, who caller.C
 	}
 	a.trustReport(ctx, p).Print(a.Out)
 	fmt.Fprintln(a.Out, "An earlier pawl, which did not ask for trust, registered this project for you.")
-	if yes, err = a.askYesNo("Trust this project?", false); err != nil || yes {
+	if yes, err = layout.AskYesNo(a.In, a.Out, "Trust this project?", false); err != nil || yes {
 		return yes, err
 	}
 	return false, p.Decline(time.Now())

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/caller"
+	"pawl/internal/cli/layout"
 	"pawl/internal/discover"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format"
@@ -37,7 +38,7 @@ func (a *app) archiveIfFresh(ctx context.Context, fileFormat format.Format, dir 
 func (a *app) askFormatQuestion(folder *interop.Folder, q format.Question) (bool, error) {
 	fmt.Fprint(a.Out, q.Tell)
 	a.printProblems(folder.Verify())
-	return a.askYesNo(q.Ask, q.Yes)
+	return layout.AskYesNo(a.In, a.Out, q.Ask, q.Yes)
 }
 
 // archiveSystemState moves another system's state to that system's archive, and notes an unfinished run that covers the same work.
@@ -149,7 +150,7 @@ func (a *app) offerImport(ctx context.Context, name string, o resumeOptions) (ru
 			offers = append(offers, found.Offer())
 			continue
 		}
-		yes, err := a.askYesNo(found.Offer()+"\nImport it now?", false)
+		yes, err := layout.AskYesNo(a.In, a.Out, found.Offer()+"\nImport it now?", false)
 		if err == nil && !yes {
 			if err = a.dismiss(found.System); err == nil {
 				continue

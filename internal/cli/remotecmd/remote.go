@@ -30,16 +30,16 @@ type Commands struct {
 	Find    func() (*project.Project, error)
 	Path    func(path string) (string, error) // an absolute path for one that the user gave
 	Author  func() pawl.Author
-	Version string         // of this program
-	Worker  *cobra.Command // pawl worker
+	Version string                // of this program
+	Worker  func() *cobra.Command // makes pawl worker
 
 	json   bool
 	remote string // value of --remote
 }
 
-// All returns the commands.
-func (x *Commands) All() []*cobra.Command {
-	return []*cobra.Command{x.pushCommand(), x.pullCommand(), x.cloneCommand(), x.remoteCommand(), x.Worker}
+// All returns what makes the commands, by name.
+func (x *Commands) All() map[string]func() *cobra.Command {
+	return map[string]func() *cobra.Command{"push": x.pushCommand, "pull": x.pullCommand, "clone": x.cloneCommand, "remote": x.remoteCommand, "worker": x.Worker}
 }
 
 func (x *Commands) jsonFlag(c *cobra.Command) *cobra.Command {
