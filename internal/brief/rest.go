@@ -179,7 +179,7 @@ func (w *writer) elsewhere() section {
 // finished lists the finished steps, newest first, with the state of their outputs.
 func (w *writer) finished() section {
 	s := section{title: finishedTitle, most: w.budget, all: w.command("pawl status", "")}
-	addEach(&s, w.newestFirst(), w.finishedStep)
+	addEach(&s, w.done, w.finishedStep)
 	w.doneTasks(&s)
 	return s
 }
@@ -212,8 +212,8 @@ func (w *writer) doneTasks(s *section) {
 }
 
 // newestFirst returns the steps whose work is done, newest first.
-func (w *writer) newestFirst() []step {
-	done := slices.DeleteFunc(slices.Clone(w.steps), func(s step) bool {
+func newestFirst(steps []step) []step {
+	done := slices.DeleteFunc(slices.Clone(steps), func(s step) bool {
 		return !s.state.Finished() && (s.state == nil || s.state.Status != pawl.AwaitsReview)
 	})
 	slices.SortStableFunc(done, func(a, b step) int { return b.state.Ended.Compare(a.state.Ended) })
@@ -263,7 +263,7 @@ func (w *writer) outputs(id pawl.StepID) string {
 // artifacts lists the files that a notebook can load.
 func (w *writer) artifacts() section {
 	s := section{title: "Artifacts that can be loaded", most: w.budget, all: "pawl verify"}
-	for _, st := range w.newestFirst() {
+	for _, st := range w.done {
 		addEach(&s, w.Proofs[st.ID].Paths, func(path Path) string {
 			return "artifact: " + w.code(path.Name) + " of " + w.code(string(st.ID)) + ", " + strconv.FormatInt(path.Size, 10) +
 				" bytes, sha256 " + w.code(path.SHA256[:min(12, len(path.SHA256))]) + ": " + path.Is

@@ -25,8 +25,8 @@ import (
 // Briefing says who a brief is for, and passes in what the caller already knows.
 type Briefing struct {
 	brief.Options
-	Since     string           // checkpoint to report changes from. Defaults to the run's newest good one.
-	Attempt   *pawl.AttemptRef // the attempt that asks. Defaults to none.
+	Since   string           // checkpoint to report changes from. Defaults to the run's newest good one.
+	Attempt *pawl.AttemptRef // the attempt that asks. Defaults to none.
 
 	// Load loads the run, nil if there is none; Brief closes its journal. Defaults to loading the run that is named.
 	Load func(context.Context) (*runs.Run, error)
