@@ -32,7 +32,8 @@ type Run struct {
 
 	mayBeForged bool // the state comes from a cache; see CheckCache
 
-	files memo.Files // see foldedRun
+	files   memo.Files // see foldedRun
+	lineage string     // see stateMemo
 
 	LostPlan []byte // the plan's content if its copy next to the journal is damaged or missing; otherwise nil
 }
@@ -62,7 +63,7 @@ func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.R
 
 // withPlan returns a run whose journal has been read, and reads its plan. If that fails, it closes the journal.
 func withPlan(p *project.Project, folder string, run pawl.RunID, f foldedRun) (*Run, error) {
-	r := &Run{Log: f.log, State: f.state, files: f.files}
+	r := &Run{Log: f.log, State: f.state, files: f.files, lineage: f.lineage}
 	if err := r.Log.Stale(); err != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("this copy of the run may be behind its database: %v", err))
 	}

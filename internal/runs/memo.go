@@ -46,6 +46,17 @@ type foldedRun struct {
 	log   *journal.Log
 	state *pawl.State
 	files memo.Files // the journal's, at a moment before it was read; zero if a memo of them would not count
+
+	lineage string // see stateMemo; "" if it is unknown
+}
+
+// stateMemo is a state after the last event of a journal.
+type stateMemo struct {
+	journal.Known
+
+	// Lineage names the states of which each was folded on from the one before, in a journal that continued that one's: what an earlier
+	// one says of a past event holds for a later one. It is random.
+	Lineage string
 }
 
 // openFoldedIn opens a run's journal in a folder of runs and folds it. It reads the journal only if that has changed since it was last
@@ -56,24 +67,30 @@ func openFoldedIn(ctx context.Context, p *project.Project, folder string, run pa
 		f.log, f.state, err = folded(ctx, f.log, nil, err)
 		return f, err
 	}
-	known := &journal.Known{}
-	if was, ok := memo.LoadEarlier(memoPath(p, folder, run, "state"), known); !ok || known.State == nil {
-		known = &journal.Known{Cache: ownCache(p, folder, run)}
+	var known stateMemo
+	if was, ok := memo.LoadEarlier(memoPath(p, folder, run, "state"), &known); !ok || known.State == nil {
+		known = stateMemo{Known: journal.Known{Cache: ownCache(p, folder, run)}}
 	} else if was.Unchanged() {
-		f.state, f.files = known.State, was
+		f.state, f.files, f.lineage = known.State, was, known.Lineage
 		f.log, err = journal.Unread(folder, run, known.State.Seq)
 		return f, err
 	}
 	files, local := journalFiles(folder, run)
-	f.log, err = journal.OpenAfter(folder, run, known)
-	f.log, f.state, err = folded(ctx, f.log, known, err)
-	if err == nil && local && files.Settled() && files.Size() >= memorable {
+	f.log, err = journal.OpenAfter(folder, run, &known.Known)
+	f.log, f.state, err = folded(ctx, f.log, &known.Known, err)
+	if err != nil {
+		return f, err
+	}
+	if f.lineage = known.Lineage; f.state != known.State { // it was not folded on
+		f.lineage = disk.RandomHex(8)
+	}
+	if local && files.Settled() && files.Size() >= memorable {
 		f.files = files
 		if f.log.Proven() {
-			rememberState(p, folder, f.log, f.state, files)
+			f.rememberState(p, folder)
 		}
 	}
-	return f, err
+	return f, nil
 }
 
 // folded folds a journal, from a known state on, unless opening it was an error.
@@ -92,9 +109,9 @@ func folded(ctx context.Context, log *journal.Log, known *journal.Known, err err
 }
 
 // rememberState remembers a state that follows from a journal.
-func rememberState(p *project.Project, folder string, log *journal.Log, state *pawl.State, files memo.Files) {
-	if known, err := log.Known(state); err == nil {
-		_ = memo.Save(memoPath(p, folder, state.Run, "state"), files, &known) // without it the next command folds the journal
+func (f foldedRun) rememberState(p *project.Project, folder string) {
+	if known, err := f.log.Known(f.state); err == nil {
+		_ = memo.Save(memoPath(p, folder, f.state.Run, "state"), f.files, &stateMemo{known, f.lineage}) // without it the next command folds the journal
 	}
 }
 
@@ -165,20 +182,44 @@ func (r *Run) UnchangedSince(p *project.Project, moment time.Time) bool {
 	return local && files.ChangedBefore(moment)
 }
 
-// Recall reads what was remembered about a run, and reports whether it was computed from the journal from which the run was loaded. The
-// caller may pass to remember what it has computed from that. It calls both while the run's state is as it was loaded.
-func Recall[T any](p *project.Project, r *Run, about string, value *T) (ok bool, remember func(*T)) {
-	if !r.files.Settled() {
-		return false, func(*T) {}
+// Recalled is what is known of a memo about a run.
+type Recalled int
+
+// The cases of Recalled.
+const (
+	Unknown Recalled = iota // there is none, or it is of another journal
+	Earlier                 // it was computed from the journal before events were added to it
+	Current                 // it was computed from the journal from which the run was loaded
+)
+
+// aboutRun is a memo about a run.
+type aboutRun[T any] struct {
+	Lineage string
+	Seq     pawl.Seq
+	Value   T
+}
+
+// Recall reads what was remembered about a run. The caller may pass to remember what it has computed from the run. It calls both while the
+// run's state is as it was loaded.
+func Recall[T any](p *project.Project, r *Run, about string, value *T) (as Recalled, remember func(*T)) {
+	var none T
+	*value = none
+	if r.lineage == "" {
+		return Unknown, func(*T) {}
 	}
-	path := memoPath(p, p.Runs(), r.State.Run, about)
-	was, ok := memo.LoadEarlier(path, value)
-	if ok = ok && was.Equal(r.files); !ok {
-		var none T
-		*value = none
+	path, known := memoPath(p, p.Runs(), r.State.Run, about), aboutRun[T]{}
+	was, ok := memo.LoadEarlier(path, &known)
+	switch {
+	case !ok:
+	case was.Equal(r.files):
+		as, *value = Current, known.Value
+	case known.Lineage == r.lineage && known.Seq <= r.State.Seq:
+		as, *value = Earlier, known.Value
 	}
-	return ok, func(now *T) {
-		_ = memo.Save(path, r.files, now) // without it the next command computes it again
+	return as, func(now *T) {
+		if r.files.Settled() {
+			_ = memo.Save(path, r.files, &aboutRun[T]{r.lineage, r.State.Seq, *now}) // without it the next command computes it again
+		}
 	}
 }
 

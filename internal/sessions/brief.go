@@ -58,31 +58,40 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 		return brief.Make(g.facts, b.Options), nil
 	}
 	defer g.begin(ctx)()
-	g.memories(ctx)
-	r, err := g.load(ctx, run)
-	if err != nil {
+	if err := g.look(ctx, run); err != nil {
 		return brief.Brief{}, err
 	}
-	if r == nil {
-		return brief.Make(g.facts, b.Options), nil
+	return brief.Make(g.facts, b.Options), nil
+}
+
+// look gathers the facts about a run, or about a project without runs.
+func (g *briefer) look(ctx context.Context, run pawl.RunID) error {
+	g.memories(ctx)
+	r, err := g.load(ctx, run)
+	if r == nil || err != nil {
+		return err
 	}
-	known, remember := runs.Recall(p, r, "brief", &g.known)
+	known, remember := runs.Recall(g.project, r, "brief", &g.known)
+	if known == runs.Earlier && g.known.Work != workOf(r.State) {
+		g.known = fromJournal{}
+	}
 	g.run, g.facts.State, g.facts.Plan = r, r.State, r.Plan
 	g.worktree()
-	if g.facts.Elsewhere, err = runs.Elsewhere(p, r.State.Run); err != nil {
-		return brief.Brief{}, errors.Join(err, r.Log.Close())
+	if g.facts.Elsewhere, err = runs.Elsewhere(g.project, r.State.Run); err != nil {
+		return errors.Join(err, r.Log.Close())
 	}
 	g.facts.Accept = "pawl adopt " + string(r.State.Run)
-	if !p.Trust.Trusted() {
+	if !g.project.Trust.Trusted() {
 		g.facts.Accept = "pawl trust"
 	}
 	if err := errors.Join(g.gather(ctx), r.Log.Close()); err != nil {
-		return brief.Brief{}, err
+		return err
 	}
-	if g.learned || !known {
+	if g.learned {
+		g.known.Work = workOf(r.State)
 		remember(&g.known)
 	}
-	return brief.Make(g.facts, b.Options), nil
+	return nil
 }
 
 // briefer gathers the facts of a brief. What it cannot find out becomes part of the brief; it returns an error only for
@@ -95,15 +104,8 @@ type briefer struct {
 	snapshots *runs.Snapshots
 	workspace *workspace
 	records   []snapshot.Record // snapshots of this run, oldest first
-	known     fromJournal       // empty at first, if the journal has changed since the last brief
+	known     fromJournal       // empty at first, if the work has changed since the last brief
 	learned   bool              // known has changed
-}
-
-// fromJournal is what a brief remembers of what it has read in a journal.
-type fromJournal struct {
-	Left   map[pawl.StepID]brief.Left
-	Base   string                      // the snapshot that proves all outputs of finished work, as long as no file differs from it
-	Proofs map[pawl.StepID]brief.Proof // in that case
 }
 
 func (g *briefer) gather(ctx context.Context) error {
