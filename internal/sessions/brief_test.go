@@ -376,7 +376,7 @@ func TestWalkBegunTooEarly(t *testing.T) {
 	if err := g.look(t.Context(), w.run); err != nil {
 		t.Fatal(err)
 	}
-	if g.facts.Since == nil || g.facts.Since.Files > 0 {
-		t.Errorf("since the last checkpoint: %+v", g.facts.Since)
+	if since := g.facts.Since; since == nil || since.Files > 0 || since.Checkpoint.ID != g.facts.State.LastGood.ID {
+		t.Errorf("since checkpoint %s: %+v", g.facts.State.LastGood.ID, since)
 	}
 }
