@@ -45,10 +45,13 @@ func journalFiles(folder string, run pawl.RunID, others ...string) (files memo.F
 type foldedRun struct {
 	log   *journal.Log
 	state *pawl.State
-	files memo.Files // the journal's, at a moment before it was read; zero if a memo of them would not count
+	files memo.Files // the journal's, at a moment before it was read; zero if it is not in files, or the project is untrusted
 
 	lineage string // see stateMemo; "" if it is unknown
 }
+
+// isMemorable reports whether a memo of a journal counts, and is worth its file.
+func isMemorable(files memo.Files) bool { return files.Settled() && files.Size() >= memorable }
 
 // stateMemo is a state after the last event of a journal.
 type stateMemo struct {
@@ -84,11 +87,11 @@ func openFoldedIn(ctx context.Context, p *project.Project, folder string, run pa
 	if f.lineage = known.Lineage; f.state != known.State { // it was not folded on
 		f.lineage = disk.RandomHex(8)
 	}
-	if local && files.Settled() && files.Size() >= memorable {
+	if local {
 		f.files = files
-		if f.log.Proven() {
-			f.rememberState(p, folder)
-		}
+	}
+	if isMemorable(files) && local && f.log.Proven() {
+		f.rememberState(p, folder)
 	}
 	return f, nil
 }
@@ -177,9 +180,8 @@ func readPlanCopy(p *project.Project, folder string, state *pawl.State) (*pawl.P
 }
 
 // UnchangedSince reports whether a run's journal has certainly not changed since a moment: what was loaded then was there at that moment.
-func (r *Run) UnchangedSince(p *project.Project, moment time.Time) bool {
-	files, local := journalFiles(p.Runs(), r.State.Run)
-	return local && files.ChangedBefore(moment)
+func (r *Run) UnchangedSince(moment time.Time) bool {
+	return r.files.ChangedBefore(moment) && r.files.Unchanged()
 }
 
 // Recalled is what is known of a memo about a run.
@@ -217,7 +219,7 @@ func Recall[T any](p *project.Project, r *Run, about string, value *T) (as Recal
 		as, *value = Earlier, known.Value
 	}
 	return as, func(now *T) {
-		if r.files.Settled() {
+		if isMemorable(r.files) {
 			_ = memo.Save(path, r.files, &aboutRun[T]{r.lineage, r.State.Seq, *now}) // without it the next command computes it again
 		}
 	}

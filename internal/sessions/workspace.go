@@ -98,7 +98,7 @@ func (g *briefer) load(ctx context.Context, run pawl.RunID) (*runs.Run, error) {
 		load = func(ctx context.Context) (*runs.Run, error) { return runs.Load(ctx, g.project, run) }
 	}
 	r, err := load(ctx)
-	if err == nil && r != nil && !r.UnchangedSince(g.project, g.workspace.begun) {
+	if err == nil && r != nil && !r.UnchangedSince(g.workspace.begun) {
 		g.walkAgain(ctx)
 	}
 	return r, err
