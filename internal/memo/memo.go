@@ -138,12 +138,6 @@ func (f Files) Equal(other Files) bool {
 	return f.settled && other.settled && slices.Equal(f.all, other.all)
 }
 
-// ChangedBefore reports whether the files have certainly not changed since a moment.
-func (f Files) ChangedBefore(moment time.Time) bool {
-	last := moment.Add(-grain).UnixNano()
-	return f.settled && !slices.ContainsFunc(f.all[1:], func(one file) bool { return one.Ctime >= last })
-}
-
 // Settled reports whether the files had not changed so recently that another change might not show. Otherwise a memo of them never counts.
 func (f Files) Settled() bool { return f.settled }
 

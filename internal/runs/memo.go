@@ -3,8 +3,9 @@ package runs
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
-	"time"
 
 	"pawl"
 	"pawl/internal/disk"
@@ -179,9 +180,37 @@ func readPlanCopy(p *project.Project, folder string, state *pawl.State) (*pawl.P
 	return plan, err
 }
 
-// UnchangedSince reports whether a run's journal has certainly not changed since a moment: what was loaded then was there at that moment.
-func (r *Run) UnchangedSince(moment time.Time) bool {
-	return r.files.ChangedBefore(moment) && r.files.Unchanged()
+// openSegment returns the path of the file to which a run's events are added.
+func openSegment(p *project.Project, run pawl.RunID) string {
+	return filepath.Join(p.RunDir(run), journal.FileName)
+}
+
+// maxNewest is of how many runs NewestJournals looks.
+const maxNewest = 32
+
+// NewestJournals returns the journals of the newest runs as they are now, without those that cannot be read.
+func NewestJournals(p *project.Project) map[pawl.RunID]fs.FileInfo {
+	all, err := List(p)
+	if err != nil {
+		return nil
+	}
+	found := map[pawl.RunID]fs.FileInfo{}
+	for _, run := range all[:min(len(all), maxNewest)] {
+		if info, err := disk.Lstat(openSegment(p, run)); err == nil {
+			found[run] = info
+		}
+	}
+	return found
+}
+
+// UnchangedSince reports whether a run's journal has certainly got no event since NewestJournals returned these.
+func (r *Run) UnchangedSince(p *project.Project, journals map[pawl.RunID]fs.FileInfo) bool {
+	was := journals[r.State.Run]
+	if was == nil || r.files.Size() == 0 { // the journal may be in a database
+		return false
+	}
+	now, err := disk.Lstat(openSegment(p, r.State.Run))
+	return err == nil && os.SameFile(was, now) && was.Size() == now.Size()
 }
 
 // Recalled is what is known of a memo about a run.

@@ -64,6 +64,7 @@ func workOf(s *pawl.State) string {
 			continue
 		}
 		number(int64(st.Items.Total))
+		number(int64(st.Items.Count))
 		for _, list := range [][]pawl.Seq{st.Items.Lists, st.Items.Done} {
 			number(int64(len(list)))
 			for _, seq := range list {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"time"
 
 	"pawl"
 	"pawl/internal/disk"
@@ -17,9 +16,11 @@ import (
 // workspace is the files of the project as a walk finds them. The walk takes longer than all else in a brief, so it runs while the run is
 // loaded and checked.
 type workspace struct {
-	begun time.Time // before all that follows
 	stop  context.CancelFunc
-	ended chan struct{} // closed when what follows is set
+	ended chan struct{} // closed when the walk has ended
+
+	begun    chan struct{}              // closed when journals is set
+	journals map[pawl.RunID]fs.FileInfo // before all that follows
 
 	store   *snapshot.Store
 	records []snapshot.Record   // of all runs; nil if they could not be read
@@ -30,9 +31,11 @@ type workspace struct {
 // walk begins a walk.
 func (g *briefer) walk(ctx context.Context) *workspace {
 	ctx, stop := context.WithCancel(ctx)
-	w := &workspace{begun: time.Now(), stop: stop, ended: make(chan struct{})}
+	w := &workspace{stop: stop, begun: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		defer close(w.ended)
+		w.journals = runs.NewestJournals(g.project)
+		close(w.begun)
 		w.err = w.run(ctx, g)
 	}()
 	return w
@@ -98,7 +101,7 @@ func (g *briefer) load(ctx context.Context, run pawl.RunID) (*runs.Run, error) {
 		load = func(ctx context.Context) (*runs.Run, error) { return runs.Load(ctx, g.project, run) }
 	}
 	r, err := load(ctx)
-	if err == nil && r != nil && !r.UnchangedSince(g.workspace.begun) {
+	if <-g.workspace.begun; err == nil && r != nil && !r.UnchangedSince(g.project, g.workspace.journals) {
 		g.walkAgain(ctx)
 	}
 	return r, err

@@ -281,7 +281,9 @@ func (s *Step) addReview(st *pawl.StepState) {
 	}
 	s.Unreviewed = st.Unreviewed()
 	step := s.ID
-	s.reviews = func(onRun func(string) string) string { return strings.Join(runs.ReviewCommands(step, st, onRun), "; ") }
+	s.reviews = func(onRun func(string) string) string {
+		return strings.Join(runs.ReviewCommands(step, st, onRun), "; ")
+	}
 }
 
 // stepsWithoutPlan returns the steps of a run without a plan, in the order in which they started.
