@@ -121,6 +121,7 @@ type stretch struct {
 
 func (c stretch) write() error {
 	_, err := c.file.WriteAt(c.data, c.offset)
+	c.file.StartWriteback(c.offset, int64(len(c.data)))
 	return err
 }
 
