@@ -67,7 +67,7 @@ func withPlan(p *project.Project, folder string, run pawl.RunID, f foldedRun) (*
 	if err := r.Log.Stale(); err != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("this copy of the run may be behind its database: %v", err))
 	}
-	if err := r.readPlan(p, folder); err != nil {
+	if err := r.readPlan(p, folder, f.plan); err != nil {
 		return nil, errors.Join(err, r.Log.Close())
 	}
 	return r, nil
@@ -122,7 +122,7 @@ func (r *Run) fold(ctx context.Context, p *project.Project, fold func(context.Co
 	if err != nil {
 		return err
 	}
-	return r.readPlan(p, p.Runs())
+	return r.readPlan(p, p.Runs(), nil)
 }
 
 // hasGates reports whether a plan has anything that waits for a person.
@@ -158,7 +158,7 @@ func (r *Run) RefreshAll(p *project.Project) error {
 	if err := r.Refresh(); err != nil || r.State.Plan == before && r.State.Given.Equal(given) {
 		return err
 	}
-	return r.readPlan(p, p.Runs())
+	return r.readPlan(p, p.Runs(), nil)
 }
 
 // SHA256Hex returns the SHA-256 of data in hex.

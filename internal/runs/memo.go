@@ -49,6 +49,8 @@ type foldedRun struct {
 	files memo.Files // the journal's, at a moment before it was read; zero if it is not in files, or the project is untrusted
 
 	lineage string // see stateMemo; "" if it is unknown
+
+	plan recalledPlan // nil: not yet
 }
 
 // isMemorable reports whether a memo of a journal counts, and is worth its file.
@@ -161,21 +163,33 @@ type planMemo struct {
 	Plan   pawl.Plan
 }
 
-// readPlanCopy is ReadPlan for a run in a folder of runs, unless the plan is as it was when it was last read.
-func readPlanCopy(p *project.Project, folder string, state *pawl.State) (*pawl.Plan, error) {
+// recalledPlan returns a plan as it was last read, nil if it has changed since.
+type recalledPlan func() *planMemo
+
+func recallPlan(p *project.Project, folder string, run pawl.RunID) *planMemo {
+	var known planMemo
+	if !memo.Load(memoPath(p, folder, run, "plan"), &known) {
+		return nil
+	}
+	return &known
+}
+
+// readPlanCopy is ReadPlan for a run in a folder of runs, unless the plan is as it was when it was last read. recalled may be nil.
+func readPlanCopy(p *project.Project, folder string, state *pawl.State, recalled recalledPlan) (*pawl.Plan, error) {
 	home := filepath.Join(folder, string(state.Run))
 	if !p.Trust.Trusted() || state.Plan.Revision == 0 {
 		return ReadPlan(home, state)
 	}
-	path := memoPath(p, folder, state.Run, "plan")
-	var known planMemo
-	if memo.Load(path, &known) && known.SHA256 == state.Plan.SHA256 {
+	if recalled == nil {
+		recalled = func() *planMemo { return recallPlan(p, folder, state.Run) }
+	}
+	if known := recalled(); known != nil && known.SHA256 == state.Plan.SHA256 {
 		return &known.Plan, nil
 	}
 	files := memo.At(filepath.Join(home, filepath.Base(state.Plan.File)))
 	plan, err := ReadPlan(home, state)
 	if err == nil && files.Settled() {
-		_ = memo.Save(path, files, &planMemo{SHA256: state.Plan.SHA256, Plan: *plan}) // without it the next command reads the plan
+		_ = memo.Save(memoPath(p, folder, state.Run, "plan"), files, &planMemo{SHA256: state.Plan.SHA256, Plan: *plan}) // without it the next command reads the plan
 	}
 	return plan, err
 }
