@@ -78,10 +78,10 @@ func Make(f Facts, o Options) Brief {
 	}
 	w := newWriter(f, o)
 	var fit fitted
-	for i := 0; i < len(lengths); i++ {
+	for i := w.firstLengths(); i < len(lengths); i++ {
 		w.maxText, w.maxName = lengths[i].text, lengths[i].name
 		all := w.sections()
-		if slices.ContainsFunc(all, func(s section) bool { return s.more() > 0 }) && i < len(lengths)-1 {
+		if slices.ContainsFunc(all, func(s section) bool { return s.total > maxLines }) && i < len(lengths)-1 {
 			i = len(lengths) - 2 // it is cut with any lengths
 			continue
 		}
@@ -115,7 +115,8 @@ type writer struct {
 	status   pawl.RunStatus
 	run      string // the run's id, for commands
 	steps    []step
-	planned  int // number of the plan's steps
+	planned  int    // number of the plan's steps
+	done     []step // those whose work is done, newest first
 }
 
 func newWriter(f Facts, o Options) *writer {
@@ -130,8 +131,17 @@ func newWriter(f Facts, o Options) *writer {
 		w.run = string(w.State.Run)
 		w.status = w.State.StatusIn(w.Plan, w.Engine != nil)
 		w.steps, w.planned = stepsOf(w.State, w.Plan)
+		w.done = newestFirst(w.steps)
 	}
 	return w
+}
+
+// firstLengths returns the first lengths to try. A brief of so many finished steps is cut with any.
+func (w *writer) firstLengths() int {
+	if w.Elsewhere == "" && w.News == nil && len(w.done) > maxLines {
+		return len(lengths) - 1
+	}
+	return 0
 }
 
 // nothingNew reports whether a brief with the news has none, and nothing is in doubt or waits for a person.

@@ -6,10 +6,12 @@ import (
 	"strings"
 )
 
-// section is a part of an unfinished brief. It holds the first maxLines of its lines and counts the rest.
+// section is a part of an unfinished brief. It holds the first of its lines and counts the rest.
 type section struct {
 	title string
 	lines []string
+	size  int    // bytes of lines
+	most  int    // further lines are only counted once size exceeds it: they cannot fit the budget. Defaults to no limit.
 	total int    // number of lines before any was omitted
 	all   string // the command that shows all of them
 }
@@ -21,15 +23,26 @@ func (s *section) more() int { return s.total - len(s.lines) }
 const maxLines = 400
 
 // full reports whether further lines are only counted.
-func (s *section) full() bool { return len(s.lines) == maxLines }
+func (s *section) full() bool { return len(s.lines) == maxLines || s.most > 0 && s.size > s.most }
 
-// add adds lines; beyond maxLines it only counts them.
+// add adds lines; once the section is full it only counts them.
 func (s *section) add(lines ...string) {
 	for _, line := range lines {
 		if !s.full() {
-			s.lines = append(s.lines, line)
+			s.lines, s.size = append(s.lines, line), s.size+len(line)
 		}
 		s.total++
+	}
+}
+
+// addEach adds a line of each element; once the section is full it only counts them.
+func addEach[T any](s *section, of []T, line func(T) string) {
+	for i := range of {
+		if s.full() {
+			s.total += len(of) - i
+			return
+		}
+		s.add(line(of[i]))
 	}
 }
 

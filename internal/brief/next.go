@@ -199,14 +199,11 @@ func (w *writer) begun() []step {
 
 // ready returns the steps that have not begun and whose dependencies are all finished.
 func (w *writer) ready(begun []step) []step {
-	finished, listed := make(map[pawl.StepID]bool, len(w.steps)), make(map[pawl.StepID]bool, len(begun))
-	for _, s := range w.steps {
-		finished[s.ID] = s.state.Finished()
-	}
+	listed := make(map[pawl.StepID]bool, len(begun))
 	for _, s := range begun {
 		listed[s.ID] = true
 	}
-	waits := func(id pawl.StepID) bool { return !finished[id] }
+	waits := func(id pawl.StepID) bool { return !w.State.Steps[id].Finished() }
 	order := w.Plan.Order()
 	var ready []step
 	for _, s := range w.steps[:w.planned] {

@@ -13,16 +13,14 @@ import (
 
 // since lists the files that differ from the last checkpoint, or from the one that the reader knows.
 func (w *writer) since() section {
-	s := section{title: "Changed files"}
+	s := section{title: "Changed files", most: w.budget}
 	if w.Since == nil {
 		return s
 	}
 	c := w.Since.Checkpoint
 	s.all = "pawl diff " + string(c.ID) + " --names"
 	s.add("compared with: checkpoint " + w.checkpoint(c) + ": " + changed(w.Since.Files) + ownWrites(w.Since.Own))
-	for _, change := range w.Since.Changes {
-		s.add(w.changeLine(change))
-	}
+	addEach(&s, w.Since.Changes, w.changeLine)
 	s.total += w.Since.Files - len(w.Since.Changes)
 	return s
 }
@@ -180,25 +178,24 @@ func (w *writer) elsewhere() section {
 
 // finished lists the finished steps, newest first, with the state of their outputs.
 func (w *writer) finished() section {
-	s := section{title: finishedTitle, all: w.command("pawl status", "")}
-	for _, st := range w.newestFirst() {
-		switch {
-		case s.full():
-			s.total++
-		case st.state.Condition != "":
-			s.add("skipped: " + w.called(st) + w.because(pawl.ConditionFalse(st.state.Condition)))
-		case st.state.Tolerated():
-			s.add("failed, and the run continued (continue_on_error): " + w.called(st) + w.because(st.state.Why))
-		case st.state.Status == pawl.Skipped:
-			s.add("skipped: " + w.called(st) + w.because(st.state.Why))
-		case st.state.Status == pawl.AwaitsReview:
-			s.add("done, awaiting review: " + w.called(st) + w.proof(st))
-		default:
-			s.add("done: " + w.called(st) + w.proof(st))
-		}
-	}
+	s := section{title: finishedTitle, most: w.budget, all: w.command("pawl status", "")}
+	addEach(&s, w.done, w.finishedStep)
 	w.doneTasks(&s)
 	return s
+}
+
+func (w *writer) finishedStep(st step) string {
+	switch {
+	case st.state.Condition != "":
+		return "skipped: " + w.called(st) + w.because(pawl.ConditionFalse(st.state.Condition))
+	case st.state.Tolerated():
+		return "failed, and the run continued (continue_on_error): " + w.called(st) + w.because(st.state.Why)
+	case st.state.Status == pawl.Skipped:
+		return "skipped: " + w.called(st) + w.because(st.state.Why)
+	case st.state.Status == pawl.AwaitsReview:
+		return "done, awaiting review: " + w.called(st) + w.proof(st)
+	}
+	return "done: " + w.called(st) + w.proof(st)
 }
 
 // doneTasks lists the tasks that agents marked as done. Nothing has checked them.
@@ -215,8 +212,8 @@ func (w *writer) doneTasks(s *section) {
 }
 
 // newestFirst returns the steps whose work is done, newest first.
-func (w *writer) newestFirst() []step {
-	done := slices.DeleteFunc(slices.Clone(w.steps), func(s step) bool {
+func newestFirst(steps []step) []step {
+	done := slices.DeleteFunc(slices.Clone(steps), func(s step) bool {
 		return !s.state.Finished() && (s.state == nil || s.state.Status != pawl.AwaitsReview)
 	})
 	slices.SortStableFunc(done, func(a, b step) int { return b.state.Ended.Compare(a.state.Ended) })
@@ -265,12 +262,12 @@ func (w *writer) outputs(id pawl.StepID) string {
 
 // artifacts lists the files that a notebook can load.
 func (w *writer) artifacts() section {
-	s := section{title: "Artifacts that can be loaded", all: "pawl verify"}
-	for _, st := range w.newestFirst() {
-		for _, path := range w.Proofs[st.ID].Paths {
-			s.add("artifact: " + w.code(path.Name) + " of " + w.code(string(st.ID)) + ", " + strconv.FormatInt(path.Size, 10) +
-				" bytes, sha256 " + w.code(path.SHA256[:min(12, len(path.SHA256))]) + ": " + path.Is)
-		}
+	s := section{title: "Artifacts that can be loaded", most: w.budget, all: "pawl verify"}
+	for _, st := range w.done {
+		addEach(&s, w.Proofs[st.ID].Paths, func(path Path) string {
+			return "artifact: " + w.code(path.Name) + " of " + w.code(string(st.ID)) + ", " + strconv.FormatInt(path.Size, 10) +
+				" bytes, sha256 " + w.code(path.SHA256[:min(12, len(path.SHA256))]) + ": " + path.Is
+		})
 	}
 	return s
 }

@@ -136,6 +136,9 @@ var ancestors = sync.OnceValue(func() []ancestor {
 	return above
 })
 
+// Prepare begins to look for the ancestors: Under needs them, and it takes a while.
+func Prepare() { go ancestors() }
+
 // marks are the variables that only an attempt has.
 var marks = []string{"PAWL_STEP", "PAWL_TOKEN", "PAWL_ATTEMPT_DIR", "PAWL_EVENTS", "PAWL_RESULT"}
 

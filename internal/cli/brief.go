@@ -86,17 +86,11 @@ func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 			name, b.Attempt = string(step.Run), &step.Attempt
 		}
 	}
-	var run pawl.RunID
-	if b.Loaded, err = runForBrief(c, p, name); err != nil {
-		return err
-	}
-	if b.Loaded != nil {
-		run = b.Loaded.State.Run
-	}
+	b.Load = func(ctx context.Context) (*runs.Run, error) { return runForBrief(ctx, p, name) }
 	if who := a.permitted; who != nil && who.Kind == caller.Agent && who.Session != "" {
 		b.Session = pawl.SessionIDOf(who.Name, who.Session, "")
 	}
-	told, err := sessions.Brief(c.Context(), p, run, b)
+	told, err := sessions.Brief(c.Context(), p, "", b)
 	if err != nil {
 		return err
 	}
@@ -108,8 +102,8 @@ func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 }
 
 // runForBrief loads a run. Without a name it returns nil if there are no runs: a brief can say that too.
-func runForBrief(c *cobra.Command, p *project.Project, name string) (*runs.Run, error) {
-	r, err := runs.LoadNamed(c.Context(), p, name)
+func runForBrief(ctx context.Context, p *project.Project, name string) (*runs.Run, error) {
+	r, err := runs.LoadNamed(ctx, p, name)
 	if name == "" && errors.Is(err, pawl.ErrNoRun) {
 		return nil, nil
 	}

@@ -83,6 +83,7 @@ type Parts struct {
 
 // Run executes one command line. Report maps its error to an exit code.
 func Run(ctx context.Context, args []string, streams IO, build string, parts Parts) error {
+	caller.Prepare()
 	colours := layout.ColourModeOf(args)
 	streams.Out, streams.Err = layout.Coloured(streams.Out, colours), layout.Coloured(streams.Err, colours)
 	a := &app{IO: streams, version: build, parts: parts, args: args}

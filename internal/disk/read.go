@@ -306,15 +306,32 @@ func IsOpenAs(f *os.File, st unix.Stat_t) bool {
 
 // ReadDir returns the entries of a folder, sorted by name. Below .pawl it follows no links.
 func ReadDir(path string) ([]fs.DirEntry, error) {
-	fd, err := openAt(path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	f, err := openDir(path)
 	if err != nil {
-		return nil, openError(path, err)
+		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
 	entries, err := f.ReadDir(-1)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, err
+}
+
+// ReadNames is ReadDir for a caller that needs only the names, in any order.
+func ReadNames(path string) ([]string, error) {
+	f, err := openDir(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+func openDir(path string) (*os.File, error) {
+	fd, err := openAt(path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // Glob returns the paths in a folder whose names match the pattern, sorted. A missing folder has none. Only names are

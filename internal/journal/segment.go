@@ -56,14 +56,14 @@ func sealedIn(home string, first pawl.Seq) ([]*sealed, error) {
 	if first <= 1 {
 		return nil, nil
 	}
-	entries, err := disk.ReadDir(home)
+	names, err := disk.ReadNames(home)
 	if err != nil {
 		return nil, err
 	}
 	var list []*sealed
-	for _, entry := range entries {
-		if n := firstOf(entry.Name()); n > 0 && n < first {
-			list = append(list, &sealed{first: n, path: filepath.Join(home, entry.Name())})
+	for _, name := range names {
+		if n := firstOf(name); n > 0 && n < first {
+			list = append(list, &sealed{first: n, path: filepath.Join(home, name)})
 		}
 	}
 	slices.SortFunc(list, func(a, b *sealed) int { return int(a.first - b.first) })

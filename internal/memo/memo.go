@@ -171,26 +171,18 @@ func read(path string) (body string, ok bool) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || info.Size() > disk.CacheLimit {
+	if err != nil || info.Size() < crc32.Size || info.Size() > disk.CacheLimit {
 		return "", false
 	}
 	var text strings.Builder
 	text.Grow(int(info.Size()))
-	if _, err := io.Copy(&text, io.LimitReader(f, info.Size())); err != nil || text.Len() < 4 {
+	checksum := crc32.NewIEEE()
+	if _, err := io.CopyN(io.MultiWriter(&text, checksum), f, info.Size()-crc32.Size); err != nil {
 		return "", false
 	}
-	body, sum := text.String()[:text.Len()-4], text.String()[text.Len()-4:]
-	return body, binary.BigEndian.Uint32([]byte(sum)) == checksum(body)
-}
-
-// checksum is crc32.ChecksumIEEE of a text.
-func checksum(text string) (sum uint32) {
-	buf := make([]byte, min(len(text), 16<<10))
-	for len(text) > 0 {
-		n := copy(buf, text)
-		sum, text = crc32.Update(sum, crc32.IEEETable, buf[:n]), text[n:]
-	}
-	return sum
+	want := make([]byte, crc32.Size)
+	_, err = io.ReadFull(f, want)
+	return text.String(), err == nil && binary.BigEndian.Uint32(want) == checksum.Sum32()
 }
 
 // headOf returns what the memos of this start of the system begin with. If that is unknown, there are no memos.

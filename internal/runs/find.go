@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"pawl"
@@ -87,8 +88,18 @@ func LoadNamed(ctx context.Context, p *project.Project, name string) (*Run, erro
 	if err != nil {
 		return nil, err
 	}
+	var plan recalledPlan
+	if p.Trust.Trusted() && len(f.runs) > 0 && name == "" { // it is probably the newest one's
+		plan = sync.OnceValue(func() *planMemo { return recallPlan(p, p.Runs(), f.runs[0]) })
+		var reading sync.WaitGroup
+		reading.Go(func() { plan() })
+		defer reading.Wait()
+	}
 	run, err := f.find(ctx, name)
 	known, open := f.take(run)
+	if plan != nil && run == f.runs[0] {
+		known.plan = plan
+	}
 	if err = errors.Join(err, f.close()); err != nil {
 		return nil, errors.Join(err, known.close())
 	}

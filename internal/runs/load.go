@@ -32,7 +32,8 @@ type Run struct {
 
 	mayBeForged bool // the state comes from a cache; see CheckCache
 
-	files memo.Files // see foldedRun
+	files   memo.Files // see foldedRun
+	lineage string     // see stateMemo
 
 	LostPlan []byte // the plan's content if its copy next to the journal is damaged or missing; otherwise nil
 }
@@ -62,11 +63,11 @@ func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.R
 
 // withPlan returns a run whose journal has been read, and reads its plan. If that fails, it closes the journal.
 func withPlan(p *project.Project, folder string, run pawl.RunID, f foldedRun) (*Run, error) {
-	r := &Run{Log: f.log, State: f.state, files: f.files}
+	r := &Run{Log: f.log, State: f.state, files: f.files, lineage: f.lineage}
 	if err := r.Log.Stale(); err != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("this copy of the run may be behind its database: %v", err))
 	}
-	if err := r.readPlan(p, folder); err != nil {
+	if err := r.readPlan(p, folder, f.plan); err != nil {
 		return nil, errors.Join(err, r.Log.Close())
 	}
 	return r, nil
@@ -121,7 +122,7 @@ func (r *Run) fold(ctx context.Context, p *project.Project, fold func(context.Co
 	if err != nil {
 		return err
 	}
-	return r.readPlan(p, p.Runs())
+	return r.readPlan(p, p.Runs(), nil)
 }
 
 // hasGates reports whether a plan has anything that waits for a person.
@@ -157,7 +158,7 @@ func (r *Run) RefreshAll(p *project.Project) error {
 	if err := r.Refresh(); err != nil || r.State.Plan == before && r.State.Given.Equal(given) {
 		return err
 	}
-	return r.readPlan(p, p.Runs())
+	return r.readPlan(p, p.Runs(), nil)
 }
 
 // SHA256Hex returns the SHA-256 of data in hex.

@@ -12,6 +12,7 @@ import (
 	"pawl/internal/snapshot"
 	"slices"
 	"strings"
+	"sync"
 )
 
 func Subfolders(path string) []string {
@@ -120,11 +121,13 @@ func OpenSnapshots(ctx context.Context, p *project.Project, cfg config.Snapshots
 	return snapshot.Open(ctx, snapshotConfig(p, cfg))
 }
 
-// Snapshots is the project's snapshot store. The first Open opens it, so that several checks may share it. It is not for concurrent use.
+// Snapshots is the project's snapshot store. The first Open opens it, so that several checks may share it.
 type Snapshots struct {
 	project *project.Project
 	config  config.Snapshots
-	store   *snapshot.Store
+
+	mu    sync.Mutex // guards what follows
+	store *snapshot.Store
 }
 
 // SnapshotsOf returns the project's snapshot store, not yet opened.
@@ -134,6 +137,8 @@ func SnapshotsOf(p *project.Project, cfg config.Snapshots) *Snapshots {
 
 // Open is OpenSnapshots, once.
 func (s *Snapshots) Open(ctx context.Context) (store *snapshot.Store, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.store == nil {
 		s.store, err = OpenSnapshots(ctx, s.project, s.config)
 	}
@@ -142,6 +147,8 @@ func (s *Snapshots) Open(ctx context.Context) (store *snapshot.Store, err error)
 
 // Close closes the store if it is open.
 func (s *Snapshots) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.store == nil {
 		return nil
 	}

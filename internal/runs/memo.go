@@ -3,6 +3,8 @@ package runs
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"pawl"
@@ -44,7 +46,23 @@ func journalFiles(folder string, run pawl.RunID, others ...string) (files memo.F
 type foldedRun struct {
 	log   *journal.Log
 	state *pawl.State
-	files memo.Files // the journal's, at a moment before it was read; zero if a memo of them would not count
+	files memo.Files // the journal's, at a moment before it was read; zero if it is not in files, or the project is untrusted
+
+	lineage string // see stateMemo; "" if it is unknown
+
+	plan recalledPlan // nil: not yet
+}
+
+// isMemorable reports whether a memo of a journal counts, and is worth its file.
+func isMemorable(files memo.Files) bool { return files.Settled() && files.Size() >= memorable }
+
+// stateMemo is a state after the last event of a journal.
+type stateMemo struct {
+	journal.Known
+
+	// Lineage names the states of which each was folded on from the one before, in a journal that continued that one's: what an earlier
+	// one says of a past event holds for a later one. It is random.
+	Lineage string
 }
 
 // openFoldedIn opens a run's journal in a folder of runs and folds it. It reads the journal only if that has changed since it was last
@@ -55,24 +73,30 @@ func openFoldedIn(ctx context.Context, p *project.Project, folder string, run pa
 		f.log, f.state, err = folded(ctx, f.log, nil, err)
 		return f, err
 	}
-	known := &journal.Known{}
-	if was, ok := memo.LoadEarlier(memoPath(p, folder, run, "state"), known); !ok || known.State == nil {
-		known = &journal.Known{Cache: ownCache(p, folder, run)}
+	var known stateMemo
+	if was, ok := memo.LoadEarlier(memoPath(p, folder, run, "state"), &known); !ok || known.State == nil {
+		known = stateMemo{Known: journal.Known{Cache: ownCache(p, folder, run)}}
 	} else if was.Unchanged() {
-		f.state, f.files = known.State, was
+		f.state, f.files, f.lineage = known.State, was, known.Lineage
 		f.log, err = journal.Unread(folder, run, known.State.Seq)
 		return f, err
 	}
 	files, local := journalFiles(folder, run)
-	f.log, err = journal.OpenAfter(folder, run, known)
-	f.log, f.state, err = folded(ctx, f.log, known, err)
-	if err == nil && local && files.Settled() && files.Size() >= memorable {
-		f.files = files
-		if f.log.Proven() {
-			rememberState(p, folder, f.log, f.state, files)
-		}
+	f.log, err = journal.OpenAfter(folder, run, &known.Known)
+	f.log, f.state, err = folded(ctx, f.log, &known.Known, err)
+	if err != nil {
+		return f, err
 	}
-	return f, err
+	if f.lineage = known.Lineage; f.state != known.State { // it was not folded on
+		f.lineage = disk.RandomHex(8)
+	}
+	if local {
+		f.files = files
+	}
+	if isMemorable(files) && local && f.log.Proven() {
+		f.rememberState(p, folder)
+	}
+	return f, nil
 }
 
 // folded folds a journal, from a known state on, unless opening it was an error.
@@ -91,9 +115,9 @@ func folded(ctx context.Context, log *journal.Log, known *journal.Known, err err
 }
 
 // rememberState remembers a state that follows from a journal.
-func rememberState(p *project.Project, folder string, log *journal.Log, state *pawl.State, files memo.Files) {
-	if known, err := log.Known(state); err == nil {
-		_ = memo.Save(memoPath(p, folder, state.Run, "state"), files, &known) // without it the next command folds the journal
+func (f foldedRun) rememberState(p *project.Project, folder string) {
+	if known, err := f.log.Known(f.state); err == nil {
+		_ = memo.Save(memoPath(p, folder, f.state.Run, "state"), f.files, &stateMemo{known, f.lineage}) // without it the next command folds the journal
 	}
 }
 
@@ -139,39 +163,108 @@ type planMemo struct {
 	Plan   pawl.Plan
 }
 
-// readPlanCopy is ReadPlan for a run in a folder of runs, unless the plan is as it was when it was last read.
-func readPlanCopy(p *project.Project, folder string, state *pawl.State) (*pawl.Plan, error) {
+// recalledPlan returns a plan as it was last read, nil if it has changed since.
+type recalledPlan func() *planMemo
+
+func recallPlan(p *project.Project, folder string, run pawl.RunID) *planMemo {
+	var known planMemo
+	if !memo.Load(memoPath(p, folder, run, "plan"), &known) {
+		return nil
+	}
+	return &known
+}
+
+// readPlanCopy is ReadPlan for a run in a folder of runs, unless the plan is as it was when it was last read. recalled may be nil.
+func readPlanCopy(p *project.Project, folder string, state *pawl.State, recalled recalledPlan) (*pawl.Plan, error) {
 	home := filepath.Join(folder, string(state.Run))
 	if !p.Trust.Trusted() || state.Plan.Revision == 0 {
 		return ReadPlan(home, state)
 	}
-	path := memoPath(p, folder, state.Run, "plan")
-	var known planMemo
-	if memo.Load(path, &known) && known.SHA256 == state.Plan.SHA256 {
+	if recalled == nil {
+		recalled = func() *planMemo { return recallPlan(p, folder, state.Run) }
+	}
+	if known := recalled(); known != nil && known.SHA256 == state.Plan.SHA256 {
 		return &known.Plan, nil
 	}
 	files := memo.At(filepath.Join(home, filepath.Base(state.Plan.File)))
 	plan, err := ReadPlan(home, state)
 	if err == nil && files.Settled() {
-		_ = memo.Save(path, files, &planMemo{SHA256: state.Plan.SHA256, Plan: *plan}) // without it the next command reads the plan
+		_ = memo.Save(memoPath(p, folder, state.Run, "plan"), files, &planMemo{SHA256: state.Plan.SHA256, Plan: *plan}) // without it the next command reads the plan
 	}
 	return plan, err
 }
 
-// Recall reads what was remembered about a run, and reports whether it was computed from the journal from which the run was loaded. The
-// caller may pass to remember what it has computed from that. It calls both while the run's state is as it was loaded.
-func Recall[T any](p *project.Project, r *Run, about string, value *T) (ok bool, remember func(*T)) {
-	if !r.files.Settled() {
-		return false, func(*T) {}
+// openSegment returns the path of the file to which a run's events are added.
+func openSegment(p *project.Project, run pawl.RunID) string {
+	return filepath.Join(p.RunDir(run), journal.FileName)
+}
+
+// maxNewest is of how many runs NewestJournals looks.
+const maxNewest = 32
+
+// NewestJournals returns the journals of the newest runs as they are now, without those that cannot be read.
+func NewestJournals(p *project.Project) map[pawl.RunID]fs.FileInfo {
+	all, err := List(p)
+	if err != nil {
+		return nil
 	}
-	path := memoPath(p, p.Runs(), r.State.Run, about)
-	was, ok := memo.LoadEarlier(path, value)
-	if ok = ok && was.Equal(r.files); !ok {
-		var none T
-		*value = none
+	found := map[pawl.RunID]fs.FileInfo{}
+	for _, run := range all[:min(len(all), maxNewest)] {
+		if info, err := disk.Lstat(openSegment(p, run)); err == nil {
+			found[run] = info
+		}
 	}
-	return ok, func(now *T) {
-		_ = memo.Save(path, r.files, now) // without it the next command computes it again
+	return found
+}
+
+// UnchangedSince reports whether a run's journal has certainly got no event since NewestJournals returned these.
+func (r *Run) UnchangedSince(p *project.Project, journals map[pawl.RunID]fs.FileInfo) bool {
+	was := journals[r.State.Run]
+	if was == nil || r.files.Size() == 0 { // the journal may be in a database
+		return false
+	}
+	now, err := disk.Lstat(openSegment(p, r.State.Run))
+	return err == nil && os.SameFile(was, now) && was.Size() == now.Size()
+}
+
+// Recalled is what is known of a memo about a run.
+type Recalled int
+
+// The cases of Recalled.
+const (
+	Unknown Recalled = iota // there is none, or it is of another journal
+	Earlier                 // it was computed from the journal before events were added to it
+	Current                 // it was computed from the journal from which the run was loaded
+)
+
+// aboutRun is a memo about a run.
+type aboutRun[T any] struct {
+	Lineage string
+	Seq     pawl.Seq
+	Value   T
+}
+
+// Recall reads what was remembered about a run. The caller may pass to remember what it has computed from the run. It calls both while the
+// run's state is as it was loaded.
+func Recall[T any](p *project.Project, r *Run, about string, value *T) (as Recalled, remember func(*T)) {
+	var none T
+	*value = none
+	if r.lineage == "" {
+		return Unknown, func(*T) {}
+	}
+	path, known := memoPath(p, p.Runs(), r.State.Run, about), aboutRun[T]{}
+	was, ok := memo.LoadEarlier(path, &known)
+	switch {
+	case !ok:
+	case was.Equal(r.files):
+		as, *value = Current, known.Value
+	case known.Lineage == r.lineage && known.Seq <= r.State.Seq:
+		as, *value = Earlier, known.Value
+	}
+	return as, func(now *T) {
+		if isMemorable(r.files) {
+			_ = memo.Save(path, r.files, &aboutRun[T]{r.lineage, r.State.Seq, *now}) // without it the next command computes it again
+		}
 	}
 }
 

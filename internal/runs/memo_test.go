@@ -155,9 +155,9 @@ func TestMemoOfForgedCache(t *testing.T) {
 	}
 }
 
-// TestRecallOfAnotherLoad: what was computed from a journal counts for a run that was loaded from the same journal, not for one that was
-// loaded before or after an event.
-func TestRecallOfAnotherLoad(t *testing.T) {
+// TestRecall: what was computed from a run is current for a run that was loaded from the same journal, earlier for one that was loaded after
+// an event, and unknown for one that was loaded before it, or from another journal.
+func TestRecall(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	p, run := longRun(t, pawl.MemoryLearned{Memory: pawl.Memory{Text: "x"}})
 	loaded := func() *Run {
@@ -170,36 +170,53 @@ func TestRecallOfAnotherLoad(t *testing.T) {
 		t.Cleanup(func() { r.Log.Close() })
 		return r
 	}
-	recalled := func(r *Run) (ok bool, seq pawl.Seq, remember func(*pawl.Seq)) {
-		ok, remember = Recall(p, r, "test", &seq)
-		return ok, seq, remember
-	}
-	before := loaded()
-	ok, _, rememberBefore := recalled(before)
-	if ok {
-		t.Fatal("there is a memo at first")
-	}
-	r, err := Perform(t.Context(), p, run, pawl.Author{Kind: pawl.ByPerson}, func(*project.Project, *Run) ([]pawl.Payload, error) {
-		return []pawl.Payload{pawl.DecisionMade{Decision: pawl.Decision{Choice: "on"}}}, nil
-	})
-	if err := errors.Join(err, r.Log.Close()); err != nil {
-		t.Fatal(err)
-	}
-	after := loaded()
-	rememberBefore(&before.State.Seq)
-	ok, seq, rememberAfter := recalled(after)
-	if ok || seq != 0 {
-		t.Errorf("the run as it is now gets %d of the run before its last event", seq)
-	}
-	rememberAfter(&after.State.Seq)
-	if ok, seq, _ := recalled(before); ok || seq != 0 {
-		t.Errorf("the run before its last event gets %d of the run as it is now", seq)
-	}
-	for range 2 { // once from the journal, then from the memo of its state
-		if ok, seq, _ := recalled(loaded()); !ok || seq != after.State.Seq {
-			t.Errorf("remembered: %v, %d", ok, seq)
+	decide := func() {
+		t.Helper()
+		log, err := journal.Open(p.Runs(), run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByPerson}, pawl.DecisionMade{Decision: pawl.Decision{Choice: "on"}})
+		if err == nil {
+			_, err = log.Append(t.Context(), 0, e)
+		}
+		if err := errors.Join(err, log.Close()); err != nil {
+			t.Fatal(err)
 		}
 	}
+	recall := func(r *Run, want Recalled, seq pawl.Seq) (remember func(*pawl.Seq)) {
+		t.Helper()
+		told := pawl.Seq(-1)
+		as, remember := Recall(p, r, "test", &told)
+		if as != want || told != seq {
+			t.Errorf("recalled %d as %d; want %d as %d", told, as, seq, want)
+		}
+		return remember
+	}
+	before := loaded()
+	home, was := p.RunDir(run), t.TempDir()
+	if err := os.CopyFS(was, os.DirFS(home)); err != nil {
+		t.Fatal(err)
+	}
+	recall(before, Unknown, 0)(&before.State.Seq)
+	recall(before, Current, before.State.Seq)
+	decide()
+	after := loaded()
+	recall(after, Earlier, before.State.Seq)(&after.State.Seq)
+	recall(before, Unknown, 0)
+	for range 2 { // once from the journal, then from the memo of its state
+		recall(loaded(), Current, after.State.Seq)
+	}
+	decide()
+	last := recall(loaded(), Earlier, after.State.Seq)
+	if err := errors.Join(os.RemoveAll(home), os.CopyFS(home, os.DirFS(was))); err != nil { // as from a backup
+		t.Fatal(err)
+	}
+	for range 3 {
+		decide()
+	}
+	last(&after.State.Seq)
+	recall(loaded(), Unknown, 0)
 }
 
 // TestMemoOfOwnRun: a run stays the user's own only as long as nobody adds a word, and an untrusted project has no memos.
@@ -273,44 +290,5 @@ func TestMemoOfViews(t *testing.T) {
 		if text, err := os.ReadFile(view); err != nil || len(text) < 100 {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}
-	}
-}
-
-// TestRecall: what was computed from a run counts as long as its journal is the one from which it was computed.
-func TestRecall(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	p, run := longRun(t, pawl.MemoryLearned{Memory: pawl.Memory{Text: "x"}})
-	recall := func(computed string) (told string, ok bool) {
-		t.Helper()
-		settle(t, p, run)
-		r, err := Load(t.Context(), p, run)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Log.Close()
-		ok, remember := Recall(p, r, "test", &told)
-		if computed != "" {
-			remember(&computed)
-		}
-		return told, ok
-	}
-	if told, ok := recall("first"); ok || told != "" {
-		t.Errorf("before anything was remembered: %q", told)
-	}
-	if told, ok := recall(""); !ok || told != "first" {
-		t.Errorf("%q, %v", told, ok)
-	}
-	r, err := Perform(t.Context(), p, run, pawl.Author{Kind: pawl.ByPerson}, func(*project.Project, *Run) ([]pawl.Payload, error) {
-		return []pawl.Payload{pawl.DecisionMade{Decision: pawl.Decision{Choice: "on"}}}, nil
-	})
-	if err := errors.Join(err, r.Log.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if told, ok := recall(""); ok || told != "" {
-		t.Errorf("after an event: %q", told)
-	}
-	recall("second")
-	if told, ok := recall(""); !ok || told != "second" {
-		t.Errorf("%q, %v", told, ok)
 	}
 }

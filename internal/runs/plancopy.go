@@ -25,9 +25,9 @@ func PlanSource(p *project.Project, s *pawl.State) string {
 
 // readPlan reads the run's copy of the plan. If the copy is damaged or missing, it uses the user's file with what it
 // includes, provided that this has the hash recorded in the journal.
-func (r *Run) readPlan(p *project.Project, folder string) error {
+func (r *Run) readPlan(p *project.Project, folder string, recalled recalledPlan) error {
 	source := PlanSource(p, r.State)
-	plan, err := readPlanCopy(p, folder, r.State)
+	plan, err := readPlanCopy(p, folder, r.State, recalled)
 	if pawl.KindOf(err) != pawl.KindDamaged || source == "" {
 		if err == nil {
 			r.Text, r.Plan = plan, stepenv.Resolve(plan, r.State.Given)

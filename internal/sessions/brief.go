@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -26,9 +25,12 @@ import (
 // Briefing says who a brief is for, and passes in what the caller already knows.
 type Briefing struct {
 	brief.Options
-	Loaded    *runs.Run        // the run, if the caller has loaded it; Brief closes its journal. Defaults to loading it here.
-	Since     string           // checkpoint to report changes from. Defaults to the run's newest good one.
-	Attempt   *pawl.AttemptRef // the attempt that asks. Defaults to none.
+	Since   string           // checkpoint to report changes from. Defaults to the run's newest good one.
+	Attempt *pawl.AttemptRef // the attempt that asks. Defaults to none.
+
+	// Load loads the run, nil if there is none; Brief closes its journal. Defaults to loading the run that is named.
+	Load func(context.Context) (*runs.Run, error)
+
 	Snapshots config.Snapshots
 	Timeout   time.Duration // limit for comparing files, and for hashing them. Defaults to 2s each.
 
@@ -51,34 +53,45 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 	}
 	g := &briefer{project: p, Briefing: b}
 	g.facts = brief.Facts{Now: time.Now().UTC(), Inside: b.Attempt, Findings: b.Findings}
-	g.memories(ctx)
-	if run == "" {
+	if run == "" && b.Load == nil {
+		g.memories(ctx)
 		return brief.Make(g.facts, b.Options), nil
 	}
-	r, err := b.Loaded, error(nil)
-	if r == nil {
-		r, err = runs.Load(ctx, p, run)
-	}
-	if err != nil {
+	defer g.begin(ctx)()
+	if err := g.look(ctx, run); err != nil {
 		return brief.Brief{}, err
 	}
-	known, remember := runs.Recall(p, r, "brief", &g.known)
+	return brief.Make(g.facts, b.Options), nil
+}
+
+// look gathers the facts about a run, or about a project without runs.
+func (g *briefer) look(ctx context.Context, run pawl.RunID) error {
+	g.memories(ctx)
+	r, err := g.load(ctx, run)
+	if r == nil || err != nil {
+		return err
+	}
+	known, remember := runs.Recall(g.project, r, "brief", &g.known)
+	if known == runs.Earlier && g.known.Work != workOf(r.State) {
+		g.known = fromJournal{}
+	}
 	g.run, g.facts.State, g.facts.Plan = r, r.State, r.Plan
 	g.worktree()
-	if g.facts.Elsewhere, err = runs.Elsewhere(p, r.State.Run); err != nil {
-		return brief.Brief{}, errors.Join(err, r.Log.Close())
+	if g.facts.Elsewhere, err = runs.Elsewhere(g.project, r.State.Run); err != nil {
+		return errors.Join(err, r.Log.Close())
 	}
 	g.facts.Accept = "pawl adopt " + string(r.State.Run)
-	if !p.Trust.Trusted() {
+	if !g.project.Trust.Trusted() {
 		g.facts.Accept = "pawl trust"
 	}
 	if err := errors.Join(g.gather(ctx), r.Log.Close()); err != nil {
-		return brief.Brief{}, err
+		return err
 	}
-	if g.learned || !known {
+	if g.learned {
+		g.known.Work = workOf(r.State)
 		remember(&g.known)
 	}
-	return brief.Make(g.facts, b.Options), nil
+	return nil
 }
 
 // briefer gathers the facts of a brief. What it cannot find out becomes part of the brief; it returns an error only for
@@ -89,21 +102,13 @@ type briefer struct {
 	run       *runs.Run
 	facts     brief.Facts
 	snapshots *runs.Snapshots
+	workspace *workspace
 	records   []snapshot.Record // snapshots of this run, oldest first
-	known     fromJournal       // empty at first, if the journal has changed since the last brief
+	known     fromJournal       // empty at first, if the work has changed since the last brief
 	learned   bool              // known has changed
 }
 
-// fromJournal is what a brief remembers of what it has read in a journal.
-type fromJournal struct {
-	Left   map[pawl.StepID]brief.Left
-	Base   string                      // the snapshot that proves all outputs of finished work, as long as no file differs from it
-	Proofs map[pawl.StepID]brief.Proof // in that case
-}
-
 func (g *briefer) gather(ctx context.Context) error {
-	g.snapshots = runs.SnapshotsOf(g.project, g.Snapshots)
-	defer g.snapshots.Close()
 	if holder, alive := g.project.EngineHolder(); alive && holder.WorksOn(g.run.State) {
 		g.facts.Engine = &brief.Engine{PID: holder.PID, Since: holder.Since}
 	}
@@ -234,17 +239,8 @@ func (g *briefer) left() {
 // files compares the workspace with the newest good checkpoint, and uses that to verify the outputs of finished work.
 func (g *briefer) files(ctx context.Context) error {
 	pr := &prover{root: g.project.Root, run: g.run, budget: resume.MaxHashed}
-	if _, err := disk.Lstat(g.project.Snapshots()); errors.Is(err, fs.ErrNotExist) {
-		g.unchecked("which files changed: there is no snapshot")
-	} else if err := g.project.Trusted(); err != nil { // comparing writes caches
-		g.unchecked("which files changed: the project is not trusted")
-	} else {
-		store, err := g.snapshots.Open(ctx)
-		if err != nil {
-			g.unchecked("which files changed: %v", err)
-		} else if err := g.compare(ctx, store, pr); err != nil {
-			return err
-		}
+	if err := g.compare(ctx, pr); err != nil {
+		return err
 	}
 	g.git(ctx)
 	pr.until = time.Now().Add(g.Timeout)
@@ -254,24 +250,24 @@ func (g *briefer) files(ctx context.Context) error {
 }
 
 // compare finds the changes since the reader's checkpoint, and gives the prover those since the newest good one.
-func (g *briefer) compare(ctx context.Context, store *snapshot.Store, pr *prover) error {
-	records, err := store.Records()
-	if err != nil {
-		g.unchecked("which files changed: %v", err)
+func (g *briefer) compare(ctx context.Context, pr *prover) error {
+	w := g.workspace.wait()
+	if w.records == nil && w.err != nil {
+		g.unchecked("which files changed: %v", w.err)
 		return nil
 	}
 	good := ""
 	if c := g.run.State.LastGood; c != nil && c.Snapshot != nil {
 		good = c.Snapshot.Record // of the original run, if a forked run has none of its own yet
 	}
-	for _, r := range records {
+	for _, r := range w.records {
 		if r.Run == g.run.State.Run || r.ID.String() == good {
 			g.records = append(g.records, r)
 		}
 	}
 	base := g.base()
 	if g.Since != "" {
-		known, err := history.FindCheckpoint(ctx, g.project, store, g.Since)
+		known, err := history.FindCheckpoint(ctx, g.project, w.store, g.Since)
 		if err != nil {
 			return err
 		}
@@ -279,17 +275,17 @@ func (g *briefer) compare(ctx context.Context, store *snapshot.Store, pr *prover
 		if err != nil {
 			return err
 		}
-		g.since(ctx, store, record, known.Checkpoint)
+		g.since(ctx, record, known.Checkpoint)
 	}
 	if base == nil {
 		g.unchecked("which files changed: the run has no checkpoint with a snapshot")
 		return nil
 	}
-	changes, ok := g.changes(ctx, store, *base)
+	changes, ok := g.changes(ctx, *base)
 	if !ok {
 		return nil
 	}
-	pr.useSnapshot(store, *base, changes)
+	pr.useSnapshot(w.store, *base, changes)
 	if g.Since == "" {
 		g.facts.Since = sinceOf(g.checkpointOf(*base), changes, g.ownWrites())
 	}
@@ -321,29 +317,10 @@ func (g *briefer) checkpointOf(r snapshot.Record) pawl.Checkpoint {
 	return pawl.Checkpoint{ID: r.Checkpoint, Kind: r.Kind, Step: r.Step, Item: r.Item, Why: r.Why, Time: r.Ended, Seq: r.Seq}
 }
 
-func (g *briefer) since(ctx context.Context, store *snapshot.Store, record snapshot.Record, c pawl.Checkpoint) {
-	if changes, ok := g.changes(ctx, store, record); ok {
+func (g *briefer) since(ctx context.Context, record snapshot.Record, c pawl.Checkpoint) {
+	if changes, ok := g.changes(ctx, record); ok {
 		g.facts.Since = sinceOf(c, changes, g.ownWrites())
 	}
-}
-
-// changes compares a snapshot with the workspace, within the time limit.
-func (g *briefer) changes(ctx context.Context, store *snapshot.Store, from snapshot.Record) ([]snapshot.Change, bool) {
-	patient, cancel := context.WithTimeout(ctx, g.Timeout)
-	defer cancel()
-	compared, err := store.Compare(patient, from, nil, nil)
-	if err == nil {
-		err = compared.Close()
-	}
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		g.unchecked("which files changed: comparing takes longer than %s", g.Timeout)
-		return nil, false
-	case err != nil:
-		g.unchecked("which files changed: %v", err)
-		return nil, false
-	}
-	return compared.Changes, true
 }
 
 // maxChanges is how many changed paths are listed.

@@ -108,7 +108,8 @@ func (w *told) facts(b Briefing) brief.Facts {
 	if b.Timeout == 0 {
 		b.Timeout = time.Minute
 	}
-	g := &briefer{project: w.p, Briefing: b, run: r, snapshots: runs.SnapshotsOf(w.p, b.Snapshots)}
+	g := &briefer{project: w.p, Briefing: b, run: r}
+	defer g.begin(w.Context())()
 	g.facts = brief.Facts{Now: time.Now(), State: r.State, Plan: r.Plan}
 	if err := errors.Join(g.gather(w.Context()), r.Log.Close()); err != nil {
 		w.Fatal(err)
@@ -271,8 +272,8 @@ func TestBriefAgain(t *testing.T) {
 	}
 	defer r.Log.Close()
 	var known fromJournal
-	if ok, _ := runs.Recall(w.p, r, "brief", &known); !ok || len(known.Proofs) != 1 || len(known.Left["b"].First) != 2 {
-		t.Fatalf("remembered: %v, %+v", ok, known)
+	if as, _ := runs.Recall(w.p, r, "brief", &known); as != runs.Current || len(known.Proofs) != 1 || len(known.Left["b"].First) != 2 {
+		t.Fatalf("remembered: %v, %+v", as, known)
 	}
 	clock := regexp.MustCompile(`\d\d:\d\d:\d\d UTC|\d+s ago|just now`)
 	if again := tell(); clock.ReplaceAllString(again, "") != clock.ReplaceAllString(first, "") {
@@ -292,5 +293,90 @@ func TestBriefAgain(t *testing.T) {
 	w.say(pawl.ItemsSkipped{Step: "b", Items: []int{0}, Why: "test"})
 	if again := tell(); strings.Contains(again, "edited: out.txt") || again == first {
 		t.Errorf("an event later: %s", again)
+	}
+}
+
+// TestBriefAfterEvents: events that say nothing of outputs and items leave what an earlier brief has read in the journal as it was. All others
+// make a brief read again.
+func TestBriefAfterEvents(t *testing.T) {
+	w := newTold(t, "name: demo\nsteps: [{id: a, run: ':', outputs: [out.txt]}, {id: b, run: ':', foreach: {items: [x, y]}}]\n")
+	w.write("out.txt", []byte("first"))
+	w.write("x.txt", []byte("of an item"))
+	w.step("a", "out.txt")
+	w.say(pawl.StepListed{Step: "b", Items: []string{"x", "y"}})
+	for range 6 { // as long as a memo is worth its file
+		long := make([]pawl.Payload, 100)
+		for i := range long {
+			long[i] = pawl.MemoryLearned{Memory: pawl.Memory{Text: strings.Repeat("long ", 20)}}
+		}
+		w.say(long...)
+	}
+	w.checkpoint()
+	read := func() (learned bool, facts brief.Facts) {
+		t.Helper()
+		for !memo.At(filepath.Join(w.p.RunDir(w.run), journal.FileName)).Settled() {
+		}
+		g := &briefer{project: w.p, Briefing: Briefing{Timeout: time.Minute}}
+		g.facts.Now = time.Now()
+		defer g.begin(t.Context())()
+		if err := g.look(t.Context(), w.run); err != nil {
+			t.Fatal(err)
+		}
+		return g.learned, g.facts
+	}
+	say := func(p pawl.Payload) func() { return func() { w.say(p) } }
+	item := pawl.AttemptRef{Step: "b", Item: pawl.ItemIDOf("x"), Index: 0, Attempt: 1, Token: "0123456789abcdef"}
+	var made pawl.Outputs
+	for _, c := range []struct {
+		what    string
+		do      func()
+		learns  bool
+		same, x int // unchanged outputs of a and of b
+		left    int
+	}{
+		{"at first", func() {}, true, 1, 0, 2},
+		{"again", func() {}, false, 1, 0, 2},
+		{"a decision", say(pawl.DecisionMade{Decision: pawl.Decision{Choice: "on"}}), false, 1, 0, 2},
+		{"a note", say(pawl.MemoryLearned{Memory: pawl.Memory{Text: "x"}}), false, 1, 0, 2},
+		{"a file changed that no step made", func() { w.write("other.txt", []byte("new")) }, false, 1, 0, 2},
+		{"an item done", func() {
+			var err error
+			if made, err = outputs.Hash(w.p.Root, []string{"x.txt"}); err != nil {
+				t.Fatal(err)
+			}
+			w.say(pawl.AttemptStarted{AttemptRef: item}, pawl.ItemDone{AttemptRef: item, Outputs: made})
+		}, true, 1, 1, 1},
+		{"an output edited", func() { w.write("x.txt", []byte("edited")) }, false, 1, 0, 1},
+		{"as it was", func() { w.write("x.txt", []byte("of an item")) }, false, 1, 1, 1},
+		{"an item skipped", say(pawl.ItemsSkipped{Step: "b", Items: []int{1}, Why: "test"}), true, 1, 1, 0},
+		{"a step done again, with other outputs", func() {
+			w.say(pawl.StepReopened{Step: "a", Why: "test"}, pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: "a", Attempt: 2, Token: "1123456789abcdef"}},
+				pawl.StepDone{Step: "a", Attempt: 2, Token: "1123456789abcdef", Outputs: pawl.Outputs{"out.txt": made["x.txt"]}})
+		}, true, 0, 1, 0},
+	} {
+		c.do()
+		learned, facts := read()
+		if learned != c.learns || facts.Proofs["a"].Same != c.same || facts.Proofs["b"].Same != c.x || facts.Left["b"].Count != c.left {
+			t.Errorf("%s: read %v, a %+v, b %+v, left %+v", c.what, learned, facts.Proofs["a"], facts.Proofs["b"], facts.Left["b"])
+		}
+	}
+}
+
+// TestWalkBegunTooEarly: what a checkpoint saved after the walk of the files began is not reported as changed since.
+func TestWalkBegunTooEarly(t *testing.T) {
+	w := newTold(t, threeSteps)
+	w.write("a.txt", []byte("first"))
+	w.checkpoint()
+	g := &briefer{project: w.p, Briefing: Briefing{Timeout: time.Minute}}
+	g.facts.Now = time.Now()
+	defer g.begin(t.Context())()
+	g.workspace.wait()
+	w.write("a.txt", []byte("second"))
+	w.checkpoint()
+	if err := g.look(t.Context(), w.run); err != nil {
+		t.Fatal(err)
+	}
+	if since := g.facts.Since; since == nil || since.Files > 0 || since.Checkpoint.ID != g.facts.State.LastGood.ID {
+		t.Errorf("since checkpoint %s: %+v", g.facts.State.LastGood.ID, since)
 	}
 }

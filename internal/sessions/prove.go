@@ -158,15 +158,16 @@ func (pr *prover) folder(name string) (names, bool) {
 
 // prove verifies the outputs of all finished work, last finished first.
 func (g *briefer) prove(pr *prover) {
-	unchanged := pr.store != nil && len(pr.touched) == 0
-	if unchanged && g.known.Proofs != nil && g.known.Base == pr.base.ID.String() {
+	base := pr.base.ID.String()
+	if pr.store != nil && g.known.provedBy(base, pr.touched) {
 		g.facts.Proofs = g.known.Proofs
 		return
 	}
 	g.facts.Proofs = map[pawl.StepID]brief.Proof{}
 	defer func() {
-		if unchanged && pr.proven {
-			g.known.Base, g.known.Proofs, g.learned = pr.base.ID.String(), g.facts.Proofs, true
+		if pr.proven {
+			g.known.Base, g.known.Proofs, g.learned = base, g.facts.Proofs, true
+			g.known.Paths = pathEnd + strings.Join(slices.Sorted(maps.Keys(pr.byPath)), pathEnd) + pathEnd
 		}
 	}()
 	pr.proven = true

@@ -57,6 +57,37 @@ func (c *Comparison) Close() error {
 	return err
 }
 
+// Workspace is the current workspace as a walk found it.
+type Workspace struct {
+	store *Store
+	scan  *scan
+}
+
+// Walk walks the whole workspace. The caller closes the result.
+func (s *Store) Walk(ctx context.Context) (*Workspace, error) {
+	found, err := s.scan(ctx, nil, extent{})
+	if err != nil {
+		return nil, fmt.Errorf("compare: %w", err)
+	}
+	return &Workspace{s, found}, nil
+}
+
+// Since returns what differs from a snapshot.
+func (w *Workspace) Since(from Record) ([]Change, error) {
+	err := from.requires(nil)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := diff(w.scan.tree, from.Tree, w.scan.root.ID, nil)
+	if err != nil {
+		return nil, fmt.Errorf("compare: %w", err)
+	}
+	return changes, nil
+}
+
+// Close discards what the walk found.
+func (w *Workspace) Close() error { return w.scan.batch.Abort() }
+
 // Old returns the old content of a path: a file's bytes or a link's target. It is nil for a folder and for an added
 // path.
 func (c *Comparison) Old(change Change) ([]byte, error) {

@@ -194,7 +194,7 @@ func (w *worker) visit(f *folder) error {
 	}
 	if passes {
 		w.pass(f)
-	} else if f.unchanged, err = w.compare(f, fd); err == nil && !f.unchanged {
+	} else if f.unchanged = w.compare(f, fd); !f.unchanged {
 		err = w.scanFolder(f, fd)
 	}
 	if err != nil {
@@ -290,72 +290,6 @@ func (w *worker) readRules(f *folder, fd int) error {
 	}
 	f.rules = f.parent.rules.In(f.path[strings.LastIndexByte(f.path, '/')+1:], patterns[0], patterns[1])
 	return nil
-}
-
-// compare reports whether everything in the folder matches the stat cache. If so, it also collects the subfolders.
-func (w *worker) compare(f *folder, fd int) (bool, error) {
-	if f.old == nil || !f.intact || f.old.rules != f.rules.Sum() {
-		return false, nil
-	}
-	known := blockReader{rest: f.old.entries}
-	var s stamp
-	var out []LeftOut
-	indexed := false
-	for i := range w.names {
-		d := &w.names[i]
-		name, ok := known.next(&s)
-		if !ok || string(name) != d.name {
-			return w.differs(f)
-		}
-		same, err := w.looksSame(f, fd, d, &s)
-		if err != nil || !same {
-			w.differs(f)
-			return false, err
-		}
-		switch s.kind {
-		case byte(Folder):
-			f.children = append(f.children, w.child(f, d.name))
-		case leftOutKind:
-			out = append(out, LeftOut{Path: join(f.path, d.name), Why: s.text})
-		}
-		indexed = indexed || s.dependsOnIndex()
-	}
-	if _, more := known.next(&s); more || known.bad {
-		return w.differs(f)
-	}
-	if len(out) > 0 {
-		w.mu.Lock()
-		w.leftOut = append(w.leftOut, out...)
-		w.mu.Unlock()
-	}
-	w.noteFolder(f, false, indexed)
-	return true, nil
-}
-
-func (w *worker) differs(f *folder) (bool, error) {
-	f.children = f.children[:0]
-	return false, nil
-}
-
-// looksSame reports whether a name matches its stamp.
-func (w *worker) looksSame(f *folder, fd int, d *dirent, s *stamp) (bool, error) {
-	if s.dependsOnIndex() && !w.index {
-		return false, nil // git's index changed: whether git tracks the name is open
-	}
-	switch {
-	case s.kind == leftOutKind && strings.HasPrefix(s.text, derivedPrefix): // the evidence in it may be gone
-		return d.kind == unix.DT_DIR && w.derived(fd, d.name) == s.text, nil
-	case s.kind == leftOutKind: // try unreadable names again
-		return s.mode == uint32(d.kind) && d.kind != unix.DT_UNKNOWN && (isRule(s.text) || isSpecial(d.kind)), nil
-	case s.kind == byte(Folder):
-		return d.kind == unix.DT_DIR, nil
-	}
-	var st unix.Stat_t
-	if err := unix.Fstatat(fd, d.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return false, nil
-	}
-	w.noteLinks(f, &st)
-	return s.matches(&st) && w.old.settled(s.ctime), nil
 }
 
 func (w *walk) child(f *folder, name string) *folder {

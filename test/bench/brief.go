@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"pawl"
 	"pawl/internal/brief"
@@ -56,13 +57,37 @@ func (b *bench) briefs() ([]line, error) {
 		if err != nil {
 			return nil, err
 		}
+		after, err := inTurns(rounds, 1, func() (time.Duration, error) {
+			if err := b.decide(p, run); err != nil {
+				return 0, err
+			}
+			return process()
+		}, b.startNothing)
+		if err != nil {
+			return nil, err
+		}
 		cut := map[bool]string{true: "cut", false: "whole"}[told.Cut]
 		lines = append(lines,
 			inside.line(fmt.Sprintf("brief of a run of %d events: %d bytes, %s", events, len(told.Text), cut), "opening that run", goal{}),
 			whole.line("the same by `pawl brief`, whole process", "`pawl status` of that run", goal{}),
-			nothing.line("the same by `pawl brief`, whole process", "a do-nothing Go program", goal{ratio: 12}))
+			nothing.line("the same by `pawl brief`, whole process", "a do-nothing Go program", goal{ratio: 12}),
+			after.line("the same, each after a new event", "a do-nothing Go program", goal{}))
 	}
 	return lines, nil
+}
+
+// decide adds an event to a run, and waits until its journal may be remembered.
+func (b *bench) decide(p *project.Project, run pawl.RunID) error {
+	log, err := journal.Open(p.Runs(), run)
+	if err != nil {
+		return err
+	}
+	e, err := event(pawl.DecisionMade{Decision: pawl.Decision{Choice: "on"}})
+	if err == nil {
+		_, err = log.Append(b, 0, e)
+	}
+	time.Sleep(50 * time.Millisecond)
+	return errors.Join(err, log.Close())
 }
 
 func openRun(b *bench, p *project.Project, run pawl.RunID) error {

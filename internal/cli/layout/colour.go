@@ -118,7 +118,11 @@ func Print(w io.Writer, spans ...Span) error {
 		_, err := io.WriteString(f.Out, Line(spans).Render(true, 0))
 		return err
 	}
-	var text []byte
+	size := 0
+	for _, s := range spans {
+		size += len(s.Text)
+	}
+	text := make([]byte, 0, size)
 	for _, s := range spans {
 		text = append(text, s.Text...)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 func TimeOrNil(t time.Time) *time.Time {
@@ -88,7 +89,11 @@ func UTCWithZone(t time.Time) string { return UTC(t) + " UTC" }
 // OneLine returns the beginning of a text, on one line.
 func OneLine(text string) string {
 	const limit = 120
-	runes := []rune(strings.Join(strings.Fields(text), " "))
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= limit && utf8.ValidString(text) {
+		return text
+	}
+	runes := []rune(text)
 	if len(runes) > limit {
 		return string(runes[:limit]) + "…"
 	}

@@ -114,7 +114,8 @@ func (r Report) stepTime() string {
 
 // printWarnings prints what pawl warns about cells that run.
 func (r Report) printWarnings(w io.Writer) {
-	for _, s := range r.Steps {
+	for i := range r.Steps {
+		s := &r.Steps[i]
 		for _, live := range s.Live {
 			for _, warning := range live.Warnings {
 				layout.Print(w, layout.Span{Text: fmt.Sprintf("\nstep %s warning", s.ID), Colour: layout.Yellow}, layout.Span{Text: "  " + layout.OneLine(warning) + "\n"})
@@ -126,7 +127,8 @@ func (r Report) printWarnings(w io.Writer) {
 // printFailures prints the failed steps with commands that help. Failures that the plan allows come last, without a task.
 func (r Report) printFailures(w io.Writer) {
 	var allowed []string
-	for _, s := range r.Steps {
+	for i := range r.Steps {
+		s := &r.Steps[i]
 		switch {
 		case s.Continued:
 			text := fmt.Sprintf("%s  %s", s.ID, layout.OneLine(s.Why))
@@ -192,8 +194,8 @@ func (r Report) statusText() string {
 
 func (r Report) stepTable(w io.Writer) error {
 	rows := make([][]string, 0, len(r.Steps))
-	for _, s := range r.Steps {
-		items := ""
+	for i := range r.Steps {
+		s, items := &r.Steps[i], ""
 		if s.Items.Total > 0 {
 			items = fmt.Sprintf("%d/%d", s.Items.Done, s.Items.Total)
 			if s.Items.Failed > 0 {

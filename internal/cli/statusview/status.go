@@ -273,6 +273,19 @@ func (r *Report) dropAnswers() {
 	}
 }
 
+// addReview adds what a step that awaits its review needs.
+func (s *Step) addReview(st *pawl.StepState) {
+	if low := st.ScoredTooLow(); low != "" {
+		s.note, s.then = low, "pawl resume reruns the step"
+		return
+	}
+	s.Unreviewed = st.Unreviewed()
+	step := s.ID
+	s.reviews = func(onRun func(string) string) string {
+		return strings.Join(runs.ReviewCommands(step, st, onRun), "; ")
+	}
+}
+
 // stepsWithoutPlan returns the steps of a run without a plan, in the order in which they started.
 func stepsWithoutPlan(good *finder) []Step {
 	var reports []Step
@@ -318,13 +331,8 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, good *finder) Step {
 	if halted := s.Status == pawl.StatusPaused || s.Status == pawl.StatusStopped; halted && st.Status == pawl.Running && len(report.Live) == 0 {
 		report.Status = pawl.Pending // a foreach step that was begun
 	}
-	if low := st.ScoredTooLow(); st.Status == pawl.AwaitsReview && low != "" {
-		report.note, report.then = low, "pawl resume reruns the step"
-	} else if st.Status == pawl.AwaitsReview {
-		report.Unreviewed = st.Unreviewed()
-		report.reviews = func(onRun func(string) string) string {
-			return strings.Join(runs.ReviewCommands(step.ID, st, onRun), "; ")
-		}
+	if st.Status == pawl.AwaitsReview {
+		report.addReview(st)
 	}
 	if st.Status == pawl.FailedForGood {
 		report.Offers = failedStepCommands(step, st, good.before(st.Started))

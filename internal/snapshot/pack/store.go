@@ -67,7 +67,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
-	return &Store{dir: dir, view: view, limits: limits{memory: 8 << 20, flush: 2 << 20, pack: 64 << 20, index: 2 << 20, tail: 8192, small: 1 << 20}}, nil
+	return &Store{dir: dir, view: view, limits: limits{memory: 8 << 20, flush: 2 << 20, pack: 64 << 20, index: 2 << 20, tail: 2048, small: 1 << 20}}, nil
 }
 
 // OpenReadOnly opens the store in dir, which may be missing, without ever changing anything there. Its batches keep only the ids and sizes of what they
