@@ -300,11 +300,15 @@ func (s *Store) scanUpTo(ctx context.Context, include []string, part extent, lim
 	if err != nil {
 		return nil, err
 	}
-	rules, err := ignore.Load(ctx, s.cfg.Root, ignore.Options{Patterns: s.cfg.Patterns, Defaults: defaults, Variant: s.variant()})
+	repo, _, err := ignore.FindRepository(s.cfg.Root)
 	if err != nil {
 		return nil, err
 	}
-	known, err := trackedBelow(ctx, s.cfg.Root)
+	rules, err := ignore.Load(ctx, s.cfg.Root, ignore.Options{Patterns: s.cfg.Patterns, Defaults: defaults, Variant: s.variant(), Repository: &repo})
+	if err != nil {
+		return nil, err
+	}
+	known, err := trackedIn(ctx, s.cfg.Root, repo)
 	if err != nil {
 		return nil, err
 	}
@@ -431,7 +435,7 @@ func (l *scan) commit(ctx context.Context, stamp Stamp) (Record, error) {
 }
 
 func (l *scan) describe(ctx context.Context, record *Record) (err error) {
-	if record.Head, err = HeadOf(ctx, l.store.cfg.Root); err != nil {
+	if record.Head, err = headOf(ctx, l.tracked.repo); err != nil {
 		return fmt.Errorf("read git's HEAD: %w", err)
 	}
 	if len(l.leftOut) > 0 {
