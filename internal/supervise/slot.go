@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl"
 )
 
 // link is a supervisor's end of the socket pair to the pool that started it. A nil link is that of a supervisor of one attempt.
@@ -36,9 +38,9 @@ func serveSlot(caught signals) error {
 		if err != nil {
 			return fmt.Errorf("supervise: %w", err)
 		}
-		s := newSupervisor(o.Dir, ed25519.NewKeyFromSeed(o.Key), strings.Split(string(o.Environ), "\x00"), caught)
+		s := newSupervisor(o.Dir, o.Key, strings.Split(string(o.Environ), "\x00"), caught)
 		s.link = l
-		if err := s.attempt(); err != nil {
+		if err := s.attempt(o.Job); err != nil {
 			return fmt.Errorf("supervise %s: %w", o.Dir, err)
 		}
 		noted, err := s.awaitNoted()
@@ -49,18 +51,19 @@ func serveSlot(caught signals) error {
 }
 
 // attempt executes an attempt and says that it has ended, after the lock is released.
-func (s *supervisor) attempt() error {
+func (s *supervisor) attempt(encoded []byte) error {
 	complaints, err := errFile(s.dir)
 	if err != nil {
 		return err
 	}
 	err = dupTo(int(complaints.Fd()), 2)
 	complaints.Close()
+	job := new(pawl.Job)
 	if err == nil {
-		err = checkLock(s.dir)
+		err = json.Unmarshal(encoded, job)
 	}
 	if err == nil {
-		err = s.supervise()
+		err = s.supervise(job)
 	}
 	if err != nil {
 		return err
@@ -189,7 +192,7 @@ func (l *link) receive() (o order, err error) {
 	if err := json.Unmarshal(data, &o); err != nil {
 		return o, err
 	}
-	if len(o.Key) != ed25519.SeedSize {
+	if len(o.Key) != ed25519.PrivateKeySize {
 		return o, errors.New("an order without a key")
 	}
 	return o, nil
