@@ -206,8 +206,10 @@ func (e *Engine) advance(helpers context.Context) (wake decide.Action, err error
 	defer clear(e.prepared)
 	defer clear(e.saved)
 	for refused := 0; ; {
-		if err := e.inPlace(); err != nil {
-			return decide.Action{}, err
+		if len(e.pending) == 0 { // else append looks
+			if err := e.inPlace(); err != nil {
+				return decide.Action{}, err
+			}
 		}
 		said, misfit := len(e.pending), e.state.RejectedCount
 		if err := errors.Join(e.flush(helpers), e.fatal, e.gated()); err != nil {
