@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/binary"
 	"encoding/json"
@@ -31,7 +32,7 @@ func serveSlot(caught signals) error {
 		return fmt.Errorf("supervise: %w", err)
 	}
 	for {
-		o, err := l.receive()
+		o, job, err := l.receive()
 		if err == io.EOF {
 			return nil
 		}
@@ -40,7 +41,7 @@ func serveSlot(caught signals) error {
 		}
 		s := newSupervisor(o.Dir, o.Key, strings.Split(string(o.Environ), "\x00"), caught)
 		s.link = l
-		if err := s.attempt(o.Job); err != nil {
+		if err := s.attempt(job); err != nil {
 			return fmt.Errorf("supervise %s: %w", o.Dir, err)
 		}
 		noted, err := s.awaitNoted()
@@ -51,17 +52,13 @@ func serveSlot(caught signals) error {
 }
 
 // attempt executes an attempt and says that it has ended, after the lock is released.
-func (s *supervisor) attempt(encoded []byte) error {
+func (s *supervisor) attempt(job *pawl.Job) error {
 	complaints, err := errFile(s.dir)
 	if err != nil {
 		return err
 	}
 	err = dupTo(int(complaints.Fd()), 2)
 	complaints.Close()
-	job := new(pawl.Job)
-	if err == nil {
-		err = json.Unmarshal(encoded, job)
-	}
 	if err == nil {
 		err = s.supervise(job)
 	}
@@ -173,29 +170,30 @@ func (l *link) Read(data []byte) (int, error) {
 }
 
 // receive reads the next order, and makes the lock that comes along descriptor 3. At the end it returns io.EOF.
-func (l *link) receive() (o order, err error) {
+func (l *link) receive() (o order, job *pawl.Job, err error) {
 	head, rights := make([]byte, frameHead), make([]byte, unix.CmsgSpace(4))
 	n, control, err := l.receiveHead(head, rights)
 	if err != nil {
-		return o, err
+		return o, nil, err
 	}
 	if err := takeLock(rights[:control]); err != nil {
-		return o, err
+		return o, nil, err
 	}
 	if _, err := io.ReadFull(l, head[n:]); err != nil {
-		return o, io.EOF // the engine died in between
+		return o, nil, io.EOF // the engine died in between
 	}
 	data := make([]byte, binary.BigEndian.Uint32(head))
 	if _, err := io.ReadFull(l, data); err != nil {
-		return o, io.EOF
+		return o, nil, io.EOF
 	}
-	if err := json.Unmarshal(data, &o); err != nil {
-		return o, err
+	line, encoded, _ := bytes.Cut(data, []byte("\n"))
+	if err := errors.Join(json.Unmarshal(line, &o), json.Unmarshal(encoded, &job)); err != nil {
+		return o, nil, err
 	}
-	if len(o.Key) != ed25519.PrivateKeySize {
-		return o, errors.New("an order without a key")
+	if len(o.Key) != ed25519.PrivateKeySize || job == nil {
+		return o, nil, errors.New("an order without a key or a job")
 	}
-	return o, nil
+	return o, job, nil
 }
 
 func (l *link) receiveHead(head, rights []byte) (n, control int, err error) {
