@@ -27,11 +27,9 @@ func (p *Plan) ParallelOn(cpus int) Parallel {
 		return Parallel{Limit: p.Parallel, From: LimitPlan}
 	}
 	most := Parallel{Limit: cpus, From: LimitCPUs}
-	for i := range p.Phases {
-		for j := range p.Phases[i].Steps { // a number in the plan takes precedence over the number of processors
-			if step := &p.Phases[i].Steps[j]; step.Parallel > most.Limit {
-				most = Parallel{Limit: step.Parallel, From: LimitStep, Step: step.ID}
-			}
+	for _, step := range p.Steps() { // a number in the plan takes precedence over the number of processors
+		if step.Parallel > most.Limit {
+			most = Parallel{Limit: step.Parallel, From: LimitStep, Step: step.ID}
 		}
 	}
 	return most

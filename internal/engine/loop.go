@@ -206,17 +206,12 @@ func (e *Engine) advance(helpers context.Context) (wake decide.Action, err error
 	defer clear(e.prepared)
 	defer clear(e.saved)
 	for refused := 0; ; {
-		if len(e.pending) == 0 { // else append looks
-			if err := e.inPlace(); err != nil {
-				return decide.Action{}, err
-			}
+		if err := e.inPlace(); err != nil {
+			return decide.Action{}, err
 		}
 		said, misfit := len(e.pending), e.state.RejectedCount
-		flush := e.flush
-		if len(e.untold) == 0 && len(e.settling) == 0 && e.onlyDone() {
-			flush = e.flushLater
-		}
-		if err := errors.Join(flush(helpers), e.fatal, e.gated()); err != nil {
+		later := len(e.untold) == 0 && len(e.settling) == 0 && decide.OnlyDone(e.pending)
+		if err := errors.Join(e.write(helpers, later), e.fatal, e.gated()); err != nil {
 			return decide.Action{}, err
 		}
 		if e.state.RejectedCount-misfit < said {
@@ -229,7 +224,7 @@ func (e *Engine) advance(helpers context.Context) (wake decide.Action, err error
 			return wake, nil
 		}
 		next := decide.Next(e.plan, e.state, time.Now(), e.cfg.ParallelOf(e.plan.Plan).Limit)
-		if len(e.untold) > 0 && !onlyIntents(next) {
+		if len(e.untold) > 0 && !decide.OnlyScripts(next) {
 			next = nil // nothing else happens before the batch is durable
 		}
 		for _, a := range next {
