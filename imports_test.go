@@ -342,7 +342,7 @@ var mayUseFiles = map[string]struct{ calls, why string }{
 	"pawl/internal/snapshot/watch":        {"os.ReadFile", "/proc"},
 	"pawl/internal/supervise": {"os.Stat os.Lstat os.Mkdir os.MkdirTemp os.Open os.OpenFile os.ReadDir os.ReadFile os.Readlink os.Remove os.RemoveAll os.WriteFile",
 		"cgroups, /proc, /dev/null, and the program folder in the user's state folder"},
-	"pawl/internal/supervise/process": {"os.Open os.ReadDir os.ReadFile os.Readlink unix.Stat", "/proc"},
+	"pawl/internal/supervise/process": {"os.Open os.ReadDir os.ReadFile os.Readlink unix.Open unix.Stat", "/proc"},
 	"pawl/internal/trust":             {"os.Stat os.Lstat os.ReadDir", "the user's state folder, and .pawl itself"},
 	"pawl/internal/userdir":           {"os.Stat", "who owns the user's folders"},
 	"pawl/internal/version":           {"os.Stat os.Open os.ReadFile", "pawl's own programs"},

@@ -102,7 +102,7 @@ type decider struct {
 	proceed  map[pawl.StepID]bool // cache of proceeds
 	needing  map[pawl.StepID]bool // cache of needed
 	failing  *pawl.StepID         // cache of failedStep
-	gifts    map[pawl.StepID]gift // cache of gift
+	gifts    map[pawl.StepID]gift // cache of passedOn
 	actions  []Action
 	assume   func(*pawl.Step, *condition) (holds, assumed bool) // decides conditions that are not known yet; nil: none
 	onRun    func(command string) string                        // adds the run to a command; nil: no texts
@@ -209,13 +209,22 @@ func (d *decider) given(need pawl.StepID, since pawl.Seq) pawl.StepID {
 
 // gift returns what a step gave last.
 func (d *decider) gift(id pawl.StepID) gift {
-	g, known := d.gifts[id]
-	if known {
-		return g
-	}
 	switch st := d.state.Steps[id]; {
-	case st == nil:
 	case runs.PassesOn(st):
+		return d.passedOn(id, st)
+	case st == nil:
+	case st.Status == pawl.Done:
+		return gift{st.Done, id, st.Done}
+	case st.Serving() != nil:
+		return gift{st.Retries.Live.Seq, id, st.Retries.Live.Seq}
+	}
+	return gift{}
+}
+
+// passedOn returns the gift of a step that passes on what its needs give.
+func (d *decider) passedOn(id pawl.StepID, st *pawl.StepState) gift {
+	g, known := d.gifts[id]
+	if !known {
 		for _, need := range d.plan.Needs[id] {
 			if behind := d.gift(need); behind.sourceAt > g.sourceAt {
 				g.source, g.sourceAt = behind.source, behind.sourceAt
@@ -223,15 +232,11 @@ func (d *decider) gift(id pawl.StepID) gift {
 			g.at = max(g.at, d.gift(need).at)
 		}
 		g.at = max(g.at, st.Given)
-	case st.Status == pawl.Done:
-		g = gift{st.Done, id, st.Done}
-	case st.Serving() != nil:
-		g = gift{st.Retries.Live.Seq, id, st.Retries.Live.Seq}
+		if d.gifts == nil {
+			d.gifts = map[pawl.StepID]gift{}
+		}
+		d.gifts[id] = g
 	}
-	if d.gifts == nil {
-		d.gifts = map[pawl.StepID]gift{}
-	}
-	d.gifts[id] = g
 	return g
 }
 

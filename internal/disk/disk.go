@@ -207,6 +207,19 @@ func PutBy(temp, path string, data []byte) error {
 	return nil
 }
 
+// PutNew writes a new file, but does not sync. It fails with fs.ErrExist if there is one. Readers, and a crash, may find a part of it.
+func PutNew(path string, data []byte) error {
+	if err := fault("write"); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	file, err := openRegular(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, FileMode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
+}
+
 func (f folder) put(name string, data []byte) error {
 	if err := fault("write"); err != nil {
 		return err
@@ -266,10 +279,17 @@ func MakeFoldersAs(path string, mode fs.FileMode) error {
 	return makeFolders(path, mode, true)
 }
 
-// MakePassingFolders is MakeFolders for folders that need not survive a power failure.
-func MakePassingFolders(path string) error { return makeFolders(path, FolderMode, false) }
+// MakePassingFolders is MakeFolders for folders that need not survive a power failure. It reports whether it created the one at path.
+func MakePassingFolders(path string) (created bool, err error) {
+	return createFolders(path, FolderMode, false)
+}
 
 func makeFolders(path string, mode fs.FileMode, durable bool) error {
+	_, err := createFolders(path, mode, durable)
+	return err
+}
+
+func createFolders(path string, mode fs.FileMode, durable bool) (created bool, err error) {
 	var missing []string
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
 		fd, err := openAt(p, folderFlags, 0)
@@ -278,34 +298,36 @@ func makeFolders(path string, mode fs.FileMode, durable bool) error {
 			break
 		}
 		if err != unix.ENOENT {
-			return openError(p, err)
+			return false, openError(p, err)
 		}
 		missing = append(missing, p)
 	}
 	for i := len(missing) - 1; i >= 0; i-- {
-		if err := makeFolder(missing[i], mode, durable); err != nil {
-			return err
+		if created, err = makeFolder(missing[i], mode, durable); err != nil {
+			return false, err
 		}
 	}
-	return nil
+	return created, nil
 }
 
-func makeFolder(path string, mode fs.FileMode, durable bool) error {
+func makeFolder(path string, mode fs.FileMode, durable bool) (created bool, err error) {
 	if err := fault("mkdir"); err != nil {
-		return fmt.Errorf("make folder %s: %w", path, err)
+		return false, fmt.Errorf("make folder %s: %w", path, err)
 	}
 	in, err := parentOf(path, true)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer in.close()
-	if err := unix.Mkdirat(in.fd, in.name, uint32(mode.Perm())); err != nil && err != unix.EEXIST {
-		return &os.PathError{Op: "make folder", Path: path, Err: err}
+	if err := unix.Mkdirat(in.fd, in.name, uint32(mode.Perm())); err == nil {
+		created = true
+	} else if err != unix.EEXIST {
+		return false, &os.PathError{Op: "make folder", Path: path, Err: err}
 	}
 	if !durable {
-		return nil
+		return created, nil
 	}
-	return syncFolder(in.fd, filepath.Dir(path))
+	return created, syncFolder(in.fd, filepath.Dir(path))
 }
 
 // Remove removes a file or an empty folder. A missing one is not an error.

@@ -3,14 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/decide"
 	"pawl/internal/history"
-	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/supervise"
 	"pawl/internal/supervise/process"
@@ -206,17 +203,6 @@ func (e *Engine) openGate(ctx context.Context, a decide.Action) error {
 	return err
 }
 
-// lastLines returns a copy of the check results with each output cut to its last line.
-func lastLines(checks []pawl.CheckRun) []pawl.CheckRun {
-	brief := slices.Clone(checks)
-	for i := range brief {
-		lines := strings.Split(strings.TrimSpace(brief[i].Output), "\n")
-		last := redact.OfProcess().Text(lines[len(lines)-1]) // before it is cut
-		brief[i].Output = last[:min(len(last), 200)]
-	}
-	return brief
-}
-
 // emitGate opens a gate and takes a checkpoint of what it shows.
 func (e *Engine) emitGate(ctx context.Context, gate pawl.Gate) {
 	gate.ID = gate.Identify()
@@ -231,7 +217,7 @@ func (e *Engine) gateOf(step *pawl.Step, checks []pawl.CheckRun) (pawl.Gate, err
 	if err != nil {
 		return pawl.Gate{}, err
 	}
-	gate.Shown, gate.Checks = runs.LimitShown(shown), lastLines(checks)
+	gate.Shown, gate.Checks = runs.LimitShown(shown), runs.LastLines(checks)
 	gate.Options = runs.GateOptions(step.Gate, gate.Shown)
 	gate.ID = gate.Identify()
 	return gate, nil

@@ -30,17 +30,30 @@ const cacheEvery = 2000
 
 // flush makes the batch durable, folds it together with events of other writers, and runs the scheduled side effects. If another engine has
 // taken the run over, it runs none: nothing that the batch intended has begun.
-func (e *Engine) flush(ctx context.Context) error {
+func (e *Engine) flush(ctx context.Context) error { return e.write(ctx, false) }
+
+// write is flush. With later it does not wait until the batch is durable: nobody is told about it, and the side effects wait, until the next
+// flush. So the end of an attempt and the intent of the next one share a sync.
+func (e *Engine) write(ctx context.Context, later bool) (err error) {
 	fence := runs.Fence{Project: e.cfg.Project, Run: e.run, Epoch: e.epoch, Live: e.state.Live()}
-	batch, effects := e.pending, e.afterFlush
-	e.pending, e.afterFlush = nil, nil
-	if len(batch) > 0 {
-		if err := e.append(ctx, batch); errors.Is(err, pawl.ErrFenced) {
-			news, errNews := e.log.NewEvents()
-			return errors.Join(fence.Refused(err, news), errNews)
-		} else if err != nil {
-			return err
-		}
+	batch, told := e.pending, e.untold
+	var effects []func() error
+	if e.pending, e.untold = nil, nil; !later {
+		effects, e.afterFlush = e.afterFlush, nil
+	}
+	switch {
+	case later:
+		err = e.append(ctx, batch, e.log.AppendLater)
+	case len(batch) > 0:
+		err = e.append(ctx, batch, e.log.Append)
+	default:
+		err = e.log.Sync(ctx)
+	}
+	if err != nil {
+		return fence.Failed(err, e.log)
+	}
+	for _, event := range told {
+		e.tell(ctx, event)
 	}
 	news, err := e.log.NewEvents()
 	if err != nil {
@@ -50,12 +63,16 @@ func (e *Engine) flush(ctx context.Context) error {
 		return errors.Join(err, callAll(effects)) // the attempts of the batch are journaled
 	}
 	for _, event := range news {
-		e.state.Apply(event)
-		e.cfg.Notify(event)
-		e.cfg.Tracer.Record(ctx, event, e.state, e.plan.Plan)
+		if e.state.Apply(event); !later {
+			e.tell(ctx, event)
+		}
 	}
-	if len(news) > 0 {
-		e.mirrorDue = e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
+	if told = append(told, news...); later {
+		e.untold = told
+		return fence.Check(news)
+	}
+	if len(told) > 0 {
+		e.mirrorDue = e.mirror.Changed(ctx, e.state, e.plan.Plan, told)
 	}
 	if err := fence.Check(news); err != nil {
 		return err
@@ -65,6 +82,12 @@ func (e *Engine) flush(ctx context.Context) error {
 		_ = e.cacheState()
 	}
 	return callAll(effects) // each attempt of the batch has its intent journaled and its lock taken
+}
+
+// tell reports a durable event to the user and the tracer.
+func (e *Engine) tell(ctx context.Context, event pawl.Event) {
+	e.cfg.Notify(event)
+	e.cfg.Tracer.Record(ctx, event, e.state, e.plan.Plan)
 }
 
 func callAll(effects []func() error) error {

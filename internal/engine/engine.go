@@ -164,6 +164,7 @@ type Engine struct {
 	prepared   map[string]preparation // results of those workers, for the next decision only
 	pending    []pawl.Event           // events of the next batch
 	afterFlush []func() error         // side effects for when the next batch is durable
+	untold     []pawl.Event           // events that are folded, and not durable before the next flush
 	stopping   map[pawl.Token]bool    // attempts that were asked to terminate
 	saver      *history.Saver
 	saved      map[string]history.PendingCheckpoint // checkpoints of steps about to finish, for the next decision only

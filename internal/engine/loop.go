@@ -210,7 +210,8 @@ func (e *Engine) advance(helpers context.Context) (wake decide.Action, err error
 			return decide.Action{}, err
 		}
 		said, misfit := len(e.pending), e.state.RejectedCount
-		if err := errors.Join(e.flush(helpers), e.fatal, e.gated()); err != nil {
+		later := len(e.untold) == 0 && len(e.settling) == 0 && decide.OnlyDone(e.pending)
+		if err := errors.Join(e.write(helpers, later), e.fatal, e.gated()); err != nil {
 			return decide.Action{}, err
 		}
 		if e.state.RejectedCount-misfit < said {
@@ -222,14 +223,18 @@ func (e *Engine) advance(helpers context.Context) (wake decide.Action, err error
 		if len(e.settling) > 0 {
 			return wake, nil
 		}
-		for _, a := range decide.Next(e.plan, e.state, time.Now(), e.cfg.ParallelOf(e.plan.Plan).Limit) {
+		next := decide.Next(e.plan, e.state, time.Now(), e.cfg.ParallelOf(e.plan.Plan).Limit)
+		if len(e.untold) > 0 && !decide.OnlyScripts(next) {
+			next = nil // nothing else happens before the batch is durable
+		}
+		for _, a := range next {
 			if a.Kind == decide.Sleep {
 				wake = a
 			} else if err := e.do(helpers, a); err != nil {
 				return decide.Action{}, err
 			}
 		}
-		if len(e.pending) == 0 {
+		if len(e.pending) == 0 && len(e.untold) == 0 {
 			if !e.state.Ended() {
 				e.notify(helpers, decide.Action{})
 			}

@@ -23,13 +23,13 @@ const (
 var errDiskFull = &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted: the disk that holds .pawl is full"), Hint: "pawl resume"}
 
 // append journals a batch. An engine whose folder was moved writes nothing: it has seen its attempts vanish, and they have not.
-func (e *Engine) append(ctx context.Context, batch []pawl.Event) error {
+func (e *Engine) append(ctx context.Context, batch []pawl.Event, write func(context.Context, pawl.Epoch, ...pawl.Event) (pawl.Seq, error)) error {
 	if err := e.inPlace(); err != nil {
 		return err
 	}
 	return e.waitForSpace(func() error {
 		return runs.Announce(e.cfg.Project, e.run, batch, func() error {
-			_, err := e.log.Append(ctx, e.epoch, batch...)
+			_, err := write(ctx, e.epoch, batch...)
 			return err
 		})
 	})

@@ -59,7 +59,7 @@ func act() int {
 			continue
 		}
 		fmt.Println("blob", sha)
-		seq, err := log.Append(context.Background(), 0, textEvent(text+".a"), textEvent(text+".b"))
+		seq, err := appendTwo(log, text)
 		if err != nil {
 			fmt.Println("error", err)
 			continue
@@ -78,6 +78,20 @@ func act() int {
 		}
 	}
 	return 0
+}
+
+// laterVar makes an actor append each batch in two parts, which share a sync.
+const laterVar = "PAWL_TEST_LATER"
+
+func appendTwo(log *journal.Log, text string) (pawl.Seq, error) {
+	first, second := textEvent(text+".a"), textEvent(text+".b")
+	if os.Getenv(laterVar) == "" {
+		return log.Append(context.Background(), 0, first, second)
+	}
+	if _, err := log.AppendLater(context.Background(), 0, first); err != nil {
+		return 0, err
+	}
+	return log.Append(context.Background(), 0, second)
 }
 
 // addVar makes an actor append as hooks do: each batch with Add.

@@ -29,6 +29,7 @@ type pendingAppend struct {
 	starts bool // contains an engine.started
 	first  pawl.Event
 	lines  []lineContent
+	later  bool      // it need not be synced
 	turn   chan bool // true: flush the next group; false: seq and err are set
 	seq    pawl.Seq
 	err    error
@@ -42,6 +43,10 @@ func (l *Log) Append(ctx context.Context, epoch pawl.Epoch, events ...pawl.Event
 	if len(events) == 0 {
 		return l.Seq(), ctx.Err()
 	}
+	return l.append(ctx, epoch, events, false)
+}
+
+func (l *Log) append(ctx context.Context, epoch pawl.Epoch, events []pawl.Event, later bool) (pawl.Seq, error) {
 	a, err := prepare(epoch, events)
 	if err == nil {
 		err = ctx.Err()
@@ -49,6 +54,7 @@ func (l *Log) Append(ctx context.Context, epoch pawl.Epoch, events ...pawl.Event
 	if err != nil {
 		return 0, err
 	}
+	a.later = later
 	if l.queue.enter(a) || <-a.turn {
 		l.flushGroup(ctx)
 	}
@@ -168,6 +174,9 @@ func (l *Log) write(ctx context.Context, s *submission) error {
 	if s.sent && key != s.key { // whether the batch has arrived, nobody can say any more
 		return &pawl.Error{Kind: pawl.KindInternal, Err: errors.New("the run was moved while the database did not answer: the events may be there"), Hint: "pawl log"}
 	}
+	if store != nil && len(s.group) == 0 {
+		return nil // whoever moved the run there has made all events durable
+	}
 	if store != nil {
 		return l.writeStored(ctx, store, key, s)
 	}
@@ -180,8 +189,16 @@ func (l *Log) write(ctx context.Context, s *submission) error {
 		return err
 	}
 	next, ends, buf, err := l.compose(last, group)
-	if err != nil || len(ends) == 0 {
+	if err != nil || len(buf) == 0 || len(ends) == 0 && len(group) > 0 {
 		return err
+	}
+	if len(last) == 0 && l.maySyncLater(s, next) {
+		if _, err := l.file.WriteAt(buf, l.chain.end); err != nil {
+			return errors.Join(err, l.truncateBatch())
+		}
+		l.noteWritten(group, next, ends)
+		l.open = next.end
+		return nil
 	}
 	if l.head > 0 && l.chain.end == l.head { // whoever began the segment may have crashed before its name was durable
 		if err := disk.SyncFolder(l.home); err != nil {
@@ -191,10 +208,15 @@ func (l *Log) write(ctx context.Context, s *submission) error {
 	if err := l.writeDurably(buf, next.end); err != nil {
 		return err
 	}
-	l.mark(group)
-	l.chain, l.ends = next, append(l.ends, ends...)
-	l.size, l.synced = next.end, next.end
+	l.noteWritten(group, next, ends)
+	l.synced = next.end
 	return nil
+}
+
+// noteWritten notes that a group was written.
+func (l *Log) noteWritten(group []*pendingAppend, next chain, ends []int64) {
+	l.mark(group)
+	l.chain, l.ends, l.size = next, append(l.ends, ends...), next.end
 }
 
 // prepareWrite reads what others have appended, and moves a torn tail aside. The caller holds the lock.
@@ -244,13 +266,14 @@ func (l *Log) lastBatch() ([]byte, error) {
 func (l *Log) compose(buf []byte, group []*pendingAppend) (next chain, ends []int64, _ []byte, err error) {
 	next = l.chain
 	now := time.Now()
+	batch := l.nextBatch()
 	for _, a := range group {
 		epoch, err := l.admit(a, next)
 		if a.err = err; err != nil {
 			continue
 		}
 		for _, what := range a.lines {
-			buf = next.add(buf, l.chain.seq+1, epoch, now, what)
+			buf = next.add(buf, batch, epoch, now, what)
 			ends = append(ends, next.end)
 		}
 		a.seq = next.seq

@@ -87,7 +87,7 @@ func (c *Commits) Create(run pawl.RunID) (*Log, error) {
 		return nil, err
 	}
 	l := blankLog(c.folder, run)
-	err := disk.MakePassingFolders(l.home)
+	_, err := disk.MakePassingFolders(l.home)
 	if err == nil {
 		l.file, err = disk.Create(l.path())
 	}

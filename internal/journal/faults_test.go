@@ -17,8 +17,30 @@ import (
 // process first moves a torn tail aside.
 func TestEveryFault(t *testing.T) {
 	t.Parallel()
+	everyFault(t)
+}
+
+// TestEveryFaultOfLater is TestEveryFault for batches whose first half does not wait for the sync.
+func TestEveryFaultOfLater(t *testing.T) {
+	t.Parallel()
 	const batches = 3
-	count := len(calls(t, batches))
+	syncs := func(env ...string) (n int) {
+		for _, word := range calls(t, batches, env...) {
+			if word == "sync" {
+				n++
+			}
+		}
+		return n
+	}
+	if at, later := syncs(), syncs(laterVar+"=1"); later != at+1 { // the first half syncs what it finds
+		t.Errorf("%d syncs, %d if the halves are appended one after the other", at, later)
+	}
+	everyFault(t, laterVar+"=1")
+}
+
+func everyFault(t *testing.T, env ...string) {
+	const batches = 3
+	count := len(calls(t, batches, env...))
 	if count < 5*batches {
 		t.Fatalf("only %d calls", count)
 	}
@@ -29,7 +51,7 @@ func TestEveryFault(t *testing.T) {
 			for n := range disktest.FaultPoints(kind, len(faults), count) {
 				spec := fmt.Sprintf(fault, n)
 				r := tornRun(t)
-				said := runActor(t, actor(t, r.folder, "w", batches, disktest.FaultVar+"="+spec))
+				said := runActor(t, actor(t, r.folder, "w", batches, append(env, disktest.FaultVar+"="+spec)...))
 				if said.killed != strings.HasPrefix(spec, "die") {
 					t.Fatalf("%s: killed %v, errors %q", spec, said.killed, said.errors)
 				}
@@ -126,10 +148,10 @@ func tornRun(t *testing.T) *run {
 }
 
 // calls returns the words of an undisturbed actor's calls.
-func calls(t *testing.T, batches int) []string {
+func calls(t *testing.T, batches int, env ...string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "calls")
-	said := runActor(t, actor(t, tornRun(t).folder, "w", batches, disktest.FaultVar+"=count", disktest.FaultLog+"="+path))
+	said := runActor(t, actor(t, tornRun(t).folder, "w", batches, append(env, disktest.FaultVar+"=count", disktest.FaultLog+"="+path)...))
 	if len(said.done) != batches || len(said.errors) > 0 {
 		t.Fatalf("undisturbed: %v", said)
 	}

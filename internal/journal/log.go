@@ -37,6 +37,7 @@ type Log struct {
 	verified               // of the open segment
 	size      int64        // size of the file when last checked; bytes after chain.end are a torn tail
 	synced    int64        // chain.end at the last sync by this descriptor
+	open      int64        // chain.end at the last AppendLater that did not sync
 	damage    error        // damage after chain.end, or nil
 	badTail   bool         // the damage is in lines at the end of the open segment
 	stale     error        // see Stale
@@ -154,7 +155,7 @@ func (l *Log) openFile() error {
 	if err != nil {
 		return fmt.Errorf("open journal: %w", err)
 	}
-	l.file, l.synced = file, 0
+	l.file, l.synced, l.open = file, 0, 0
 	return nil
 }
 

@@ -240,7 +240,7 @@ func (l *Log) continueIn(path string) (done bool, err error) {
 		return false, errors.Join(err, file.Close())
 	}
 	newer := l.newer
-	l.file, l.verified, l.origin, l.synced, l.size = file, v, from, 0, v.chain.end
+	l.file, l.verified, l.origin, l.synced, l.open, l.size = file, v, from, 0, 0, v.chain.end
 	l.newer = newer
 	return true, l.flock(held)
 }

@@ -3,7 +3,6 @@
 package outputs
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -337,7 +336,7 @@ func hashFile(path string) (sum string, size int64, err error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	size, err = io.Copy(h, bufio.NewReaderSize(f, 256<<10))
+	size, err = io.Copy(h, f)
 	if err != nil {
 		return "", 0, err
 	}

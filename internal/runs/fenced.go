@@ -61,6 +61,15 @@ func (f Fence) Check(news []pawl.Event) error {
 	return nil
 }
 
+// Failed returns the error of an engine that could not append to its journal.
+func (f Fence) Failed(err error, log *journal.Log) error {
+	if !errors.Is(err, pawl.ErrFenced) {
+		return err
+	}
+	news, errNews := log.NewEvents()
+	return errors.Join(f.Refused(err, news), errNews)
+}
+
 // Refused returns the error of an engine whose append was refused, after which its journal has news. The newer engine may have written
 // nothing yet; then only its host is known.
 func (f Fence) Refused(refused error, news []pawl.Event) error {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pawl"
@@ -124,4 +125,15 @@ func EncodedSize(v any) int {
 		panic("payloads are plain data: " + err.Error())
 	}
 	return len(data)
+}
+
+// LastLines returns a copy of the check results with each output cut to its last line.
+func LastLines(checks []pawl.CheckRun) []pawl.CheckRun {
+	brief := slices.Clone(checks)
+	for i := range brief {
+		lines := strings.Split(strings.TrimSpace(brief[i].Output), "\n")
+		last := redact.OfProcess().Text(lines[len(lines)-1]) // before it is cut
+		brief[i].Output = last[:min(len(last), 200)]
+	}
+	return brief
 }

@@ -44,9 +44,17 @@ func (h Head) String() string {
 // HeadOf reads HEAD of the repository that contains root; nil if there is none. It runs git only for repositories that
 // keep refs in a reftable.
 func HeadOf(ctx context.Context, root string) (*Head, error) {
-	repo, ok, err := ignore.FindRepository(root)
-	if err != nil || !ok {
+	repo, _, err := ignore.FindRepository(root)
+	if err != nil {
 		return nil, err
+	}
+	return headOf(ctx, repo)
+}
+
+// headOf reads HEAD of a repository; nil for the zero one.
+func headOf(ctx context.Context, repo ignore.Repository) (*Head, error) {
+	if repo.Top == "" {
+		return nil, nil
 	}
 	h := &Head{InProgress: inProgress(repo.Dir)}
 	text, err := disk.ReadFile(filepath.Join(repo.Dir, "HEAD"), maxRef)

@@ -296,15 +296,7 @@ func (s *Store) scan(ctx context.Context, include []string, part extent) (*scan,
 func (s *Store) scanUpTo(ctx context.Context, include []string, part extent, limit int64) (*scan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defaults, err := s.defaults()
-	if err != nil {
-		return nil, err
-	}
-	rules, err := ignore.Load(ctx, s.cfg.Root, ignore.Options{Patterns: s.cfg.Patterns, Defaults: defaults, Variant: s.variant()})
-	if err != nil {
-		return nil, err
-	}
-	known, err := trackedBelow(ctx, s.cfg.Root)
+	rules, known, err := s.rules(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -350,6 +342,24 @@ func (s *Store) scanUpTo(ctx context.Context, include []string, part extent, lim
 	}
 	s.watching.end(l.walk, saved)
 	return l, nil
+}
+
+// rules returns the ignore rules of the root, and what git tracks below it.
+func (s *Store) rules(ctx context.Context) (*ignore.Rules, *tracked, error) {
+	defaults, err := s.defaults()
+	if err != nil {
+		return nil, nil, err
+	}
+	repo, _, err := ignore.FindRepository(s.cfg.Root)
+	if err != nil {
+		return nil, nil, err
+	}
+	rules, err := ignore.Load(ctx, s.cfg.Root, ignore.Options{Patterns: s.cfg.Patterns, Defaults: defaults, Variant: s.variant(), Repository: &repo})
+	if err != nil {
+		return nil, nil, err
+	}
+	known, err := trackedIn(ctx, s.cfg.Root, repo)
+	return rules, known, err
 }
 
 // isWhole reports whether the walk is of the whole workspace, as the rules have it.
@@ -431,7 +441,7 @@ func (l *scan) commit(ctx context.Context, stamp Stamp) (Record, error) {
 }
 
 func (l *scan) describe(ctx context.Context, record *Record) (err error) {
-	if record.Head, err = HeadOf(ctx, l.store.cfg.Root); err != nil {
+	if record.Head, err = headOf(ctx, l.tracked.repo); err != nil {
 		return fmt.Errorf("read git's HEAD: %w", err)
 	}
 	if len(l.leftOut) > 0 {

@@ -39,10 +39,18 @@ type indexKey [16]byte
 
 // trackedBelow returns what git tracks below root; nothing outside a repository.
 func trackedBelow(ctx context.Context, root string) (*tracked, error) {
+	repo, _, err := ignore.FindRepository(root)
+	if err != nil {
+		return nil, err
+	}
+	return trackedIn(ctx, root, repo)
+}
+
+// trackedIn is trackedBelow for a root whose repository is known; the zero one means that there is none.
+func trackedIn(ctx context.Context, root string, repo ignore.Repository) (*tracked, error) {
 	t := &tracked{ctx: ctx}
-	repo, ok, err := ignore.FindRepository(root)
-	if err != nil || !ok {
-		return t, err
+	if repo.Top == "" {
+		return t, nil
 	}
 	below, err := filepath.Rel(repo.Top, root)
 	if err != nil {

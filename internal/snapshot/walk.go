@@ -101,21 +101,46 @@ func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 	w.push(top)
 	stop := context.AfterFunc(w.ctx, func() { w.fail(context.Cause(w.ctx)) })
 	defer stop()
+	first := worker{walk: w}
+	first.visitNext()
+	if !w.over() {
+		w.visitAll()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return top.tree, w.err
+}
+
+// visitAll visits the remaining folders in parallel.
+func (w *walk) visitAll() {
 	var workers sync.WaitGroup
 	for range min(max(4, runtime.GOMAXPROCS(0)), 16) { // each may hold a file of largeFile bytes in memory
 		workers.Go(func() {
-			each := worker{walk: w, dirents: make([]byte, 64<<10)}
-			for f := w.pop(); f != nil; f = w.pop() {
-				if err := each.visit(f); err != nil {
-					w.fail(fmt.Errorf("%s: %w", oneline.Path(cmp.Or(f.path, ".")), err))
-				}
+			each := worker{walk: w}
+			for each.visitNext() {
 			}
 		})
 	}
 	workers.Wait()
+}
+
+// visitNext visits the next folder. It is false when the walk is over.
+func (w *worker) visitNext() bool {
+	f := w.pop()
+	if f == nil {
+		return false
+	}
+	if err := w.visit(f); err != nil {
+		w.fail(fmt.Errorf("%s: %w", oneline.Path(cmp.Or(f.path, ".")), err))
+	}
+	return true
+}
+
+// over reports whether all folders are finished.
+func (w *walk) over() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return top.tree, w.err
+	return w.open == 0
 }
 
 func (w *walk) push(folders ...*folder) {
@@ -226,6 +251,9 @@ func (w *worker) unreadable(f *folder, err error) error {
 
 // list reads the folder's names into w.names, sorted, without the root's .git, .pawl and temporary files.
 func (w *worker) list(f *folder, fd int) error {
+	if w.dirents == nil {
+		w.dirents = make([]byte, 64<<10)
+	}
 	w.arena, w.names = w.arena[:0], w.names[:0]
 	ends := w.ends[:0]
 	err := readNames(fd, w.dirents, func(name []byte, kind byte) {

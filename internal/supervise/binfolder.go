@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"pawl/internal/disk"
@@ -21,10 +22,7 @@ const programName = "pawl"
 // user's state folder. It is checked at each call: a folder that another program changed is no longer used, and another
 // one takes its place.
 func BinFolder() (string, error) {
-	self, err := os.Executable()
-	if err == nil {
-		self, err = filepath.EvalSymlinks(self) // on systems that return the link
-	}
+	self, err := ownProgram()
 	if err != nil {
 		return "", fmt.Errorf("find the pawl program: %w", err)
 	}
@@ -48,6 +46,15 @@ func BinFolder() (string, error) {
 	}
 	return "", err
 }
+
+// ownProgram returns the path of this program.
+var ownProgram = sync.OnceValues(func() (string, error) {
+	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self) // on systems that return the link
+	}
+	return self, err
+})
 
 // maxBinFolders is how many changed folders are passed over.
 const maxBinFolders = 100

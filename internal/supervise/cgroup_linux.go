@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +28,7 @@ type cgroup struct {
 
 // newCgroup returns a group below this process's own, not yet created, or nil if there can be none.
 func newCgroup(name string) *cgroup {
-	own, err := ownCgroup()
+	own, err := startCgroup()
 	if err != nil {
 		return nil
 	}
@@ -39,15 +40,16 @@ func (c *cgroup) make() bool {
 	if c == nil || os.Mkdir(c.path, 0o700) != nil {
 		return false
 	}
-	dir, err := os.Open(c.path)
+	fd, err := openFolder(unix.AT_FDCWD, c.path)
 	if err == nil {
+		dir := os.NewFile(uintptr(fd), c.path)
 		if _, err = os.Stat(filepath.Join(c.path, "cgroup.kill")); err == nil {
 			c.dir = dir
 			return true
 		}
 		dir.Close()
 	}
-	os.Remove(c.path)
+	syscall.Rmdir(c.path)
 	return false
 }
 
@@ -59,7 +61,7 @@ func (c *cgroup) remove() {
 	if c.dir != nil {
 		c.dir.Close()
 	}
-	os.Remove(c.path) // a group with subgroups stays, which is harmless
+	syscall.Rmdir(c.path) // a group with subgroups stays, which is harmless
 }
 
 // kill kills all processes in the group.
@@ -204,6 +206,9 @@ func (g *recordedCgroup) kill() error {
 }
 
 func (g *recordedCgroup) remove() error { return unix.Unlinkat(g.parent, g.name, unix.AT_REMOVEDIR) }
+
+// startCgroup returns the folder of the group in which this process first had an attempt. Later ones are below it too.
+var startCgroup = sync.OnceValues(ownCgroup)
 
 // ownCgroup returns the folder of this process's group.
 func ownCgroup() (string, error) {

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -66,7 +67,7 @@ type supervisor struct {
 // the caller must then exit. An error means that nothing was started, or that the attempt's folder no longer exists.
 func Main(args []string) error {
 	runtime.LockOSThread() // never unlocked: the child dies with the thread that started it (golang/go#27505)
-	runtime.GOMAXPROCS(1)  // it waits for one thing after another; a second thread of Go would only be woken and put to sleep
+	runtime.GOMAXPROCS(2)  // with one, the runtime wakes another thread during each longer system call
 	caught := catchSignals()
 	if len(args) == 2 && args[0] == SlotFlag {
 		return serveSlot(caught)
@@ -79,7 +80,14 @@ func Main(args []string) error {
 	if err != nil {
 		return fmt.Errorf("supervise %s: %w", dir, err)
 	}
-	return newSupervisor(dir, key, os.Environ(), caught).supervise()
+	job, err := readRecord[pawl.Job](filepath.Join(dir, pawl.JobFile))
+	if err == nil && job == nil {
+		err = errors.New("missing or truncated job.json")
+	}
+	if err != nil {
+		return fmt.Errorf("supervise %s: %w", dir, err)
+	}
+	return newSupervisor(dir, key, os.Environ(), caught).supervise(job)
 }
 
 func newSupervisor(dir string, key ed25519.PrivateKey, environ []string, caught signals) *supervisor {
@@ -90,8 +98,8 @@ func newSupervisor(dir string, key ed25519.PrivateKey, environ []string, caught 
 }
 
 // supervise executes the job and writes the exit record.
-func (s *supervisor) supervise() error {
-	if err := s.begin(); err != nil {
+func (s *supervisor) supervise(job *pawl.Job) error {
+	if err := s.begin(job); err != nil {
 		return fmt.Errorf("supervise %s: %w", s.dir, err)
 	}
 	if !s.job.PIDNamespace { // with one, the child cannot name this process, and the system denies the maps that it needs
@@ -134,20 +142,16 @@ func catchSignals() signals {
 	return caught
 }
 
-// begin reads the job, chooses the scope of the child's processes and writes begun.json.
-func (s *supervisor) begin() error {
-	job, err := readRecord[pawl.Job](filepath.Join(s.dir, pawl.JobFile))
-	if err != nil {
-		return err
-	}
-	if job == nil {
-		return errors.New("missing or truncated job.json")
-	}
+// ownIdentity is that of this process.
+var ownIdentity = sync.OnceValues(func() (pawl.Process, error) { return process.Identify(os.Getpid()) })
+
+// begin chooses the scope of the child's processes and writes begun.json.
+func (s *supervisor) begin(job *pawl.Job) error {
 	s.planned = job.Env
 	s.job = withDefaults(*job, s.environ)
 	s.tree.namespace = s.job.PIDNamespace
 	s.events = &tail{path: filepath.Join(s.dir, pawl.EventsFile)}
-	self, err := process.Identify(os.Getpid())
+	self, err := ownIdentity()
 	if err != nil {
 		return err
 	}
@@ -352,7 +356,6 @@ func (s *supervisor) finish() error {
 		s.exit.Killed, s.exit.Leftovers = s.exit.Killed+d.Killed, append(s.exit.Leftovers, d.Leftovers...)
 	}
 	for {
-		s.followMove()
 		err := s.record()
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -366,8 +369,14 @@ func (s *supervisor) finish() error {
 func (s *supervisor) record() error {
 	if boot := s.begun.Supervisor.BootID; boot != "" && s.link.attached() {
 		s.exit.Boot = boot
-		return s.writeExit(disk.Put)
+		err := s.writeExit(disk.PutNew)
+		if err != nil { // the project was moved, the disk was full, or the step wrote a file with this name
+			s.followMove()
+			err = s.writeExit(disk.Put)
+		}
+		return err
 	}
+	s.followMove()
 	if s.job.Passing {
 		return s.writeExit(disk.Put)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,11 +41,11 @@ type slot struct {
 	last bool          // it takes no more attempts
 }
 
-// An order is what a slot receives for each attempt, as JSON behind its length in four bytes; the attempt's lock comes along. A length of
-// zero says that the end of the last attempt is noted.
+// An order is what a slot receives for each attempt: as a line of JSON, and the job behind it, after the length of both in four bytes; the
+// attempt's lock comes along. A length of zero says that the end of the last attempt is noted.
 type order struct {
 	Dir     string `json:"dir"`
-	Key     []byte `json:"key"`     // seed of the seal's private key
+	Key     []byte `json:"key"`     // private key of the seal
 	Environ []byte `json:"environ"` // KEY=VALUE, separated by NUL: not always UTF-8
 }
 
@@ -62,10 +63,14 @@ func (p *Pool) takes(job pawl.Job) bool {
 
 // Prepare is like the function Prepare. It does not sync the folders if the pool takes the job. A nil pool takes none.
 func (p *Pool) Prepare(dir string, job pawl.Job) (*Lock, error) {
-	if p.takes(job) {
-		return prepare(dir, disk.MakePassingFolders)
+	if !p.takes(job) {
+		return Prepare(dir)
 	}
-	return Prepare(dir)
+	fresh, err := disk.MakePassingFolders(dir)
+	if err != nil {
+		return nil, fmt.Errorf("prepare attempt: %w", err)
+	}
+	return lockFolder(dir, fresh)
 }
 
 // Start starts an attempt, under a supervisor that is idle or a new one if the pool takes the job. The caller's lock is released in any
@@ -83,7 +88,15 @@ func (p *Pool) Start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
 }
 
 func (p *Pool) start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
-	if err := writeJob(lock, job); err != nil {
+	encoded, err := json.Marshal(job)
+	if err != nil {
+		return nil, err
+	}
+	write := disk.Put
+	if lock.fresh {
+		write = disk.PutNew // the supervisor does not read it
+	}
+	if err := putJob(lock, job, encoded, write); err != nil {
 		return nil, err
 	}
 	if err := disk.BeforeSpawn(); err != nil {
@@ -93,10 +106,11 @@ func (p *Pool) start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
 	if environ == nil {
 		environ = os.Environ()
 	}
-	data, err := json.Marshal(order{Dir: lock.dir, Key: seal.private.Seed(), Environ: []byte(strings.Join(environ, "\x00"))})
+	data, err := json.Marshal(order{Dir: lock.dir, Key: seal.private, Environ: []byte(strings.Join(environ, "\x00"))})
 	if err != nil {
 		return nil, err
 	}
+	data = slices.Concat(data, []byte("\n"), encoded)
 	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)
 	for s := p.take(); s != nil; s = p.take() {
 		if running := s.begin(frame, lock); running != nil {

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/binary"
 	"encoding/json"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl"
 )
 
 // link is a supervisor's end of the socket pair to the pool that started it. A nil link is that of a supervisor of one attempt.
@@ -29,16 +32,16 @@ func serveSlot(caught signals) error {
 		return fmt.Errorf("supervise: %w", err)
 	}
 	for {
-		o, err := l.receive()
+		o, job, err := l.receive()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("supervise: %w", err)
 		}
-		s := newSupervisor(o.Dir, ed25519.NewKeyFromSeed(o.Key), strings.Split(string(o.Environ), "\x00"), caught)
+		s := newSupervisor(o.Dir, o.Key, strings.Split(string(o.Environ), "\x00"), caught)
 		s.link = l
-		if err := s.attempt(); err != nil {
+		if err := s.attempt(job); err != nil {
 			return fmt.Errorf("supervise %s: %w", o.Dir, err)
 		}
 		noted, err := s.awaitNoted()
@@ -49,7 +52,7 @@ func serveSlot(caught signals) error {
 }
 
 // attempt executes an attempt and says that it has ended, after the lock is released.
-func (s *supervisor) attempt() error {
+func (s *supervisor) attempt(job *pawl.Job) error {
 	complaints, err := errFile(s.dir)
 	if err != nil {
 		return err
@@ -57,10 +60,7 @@ func (s *supervisor) attempt() error {
 	err = dupTo(int(complaints.Fd()), 2)
 	complaints.Close()
 	if err == nil {
-		err = checkLock(s.dir)
-	}
-	if err == nil {
-		err = s.supervise()
+		err = s.supervise(job)
 	}
 	if err != nil {
 		return err
@@ -170,29 +170,30 @@ func (l *link) Read(data []byte) (int, error) {
 }
 
 // receive reads the next order, and makes the lock that comes along descriptor 3. At the end it returns io.EOF.
-func (l *link) receive() (o order, err error) {
+func (l *link) receive() (o order, job *pawl.Job, err error) {
 	head, rights := make([]byte, frameHead), make([]byte, unix.CmsgSpace(4))
 	n, control, err := l.receiveHead(head, rights)
 	if err != nil {
-		return o, err
+		return o, nil, err
 	}
 	if err := takeLock(rights[:control]); err != nil {
-		return o, err
+		return o, nil, err
 	}
 	if _, err := io.ReadFull(l, head[n:]); err != nil {
-		return o, io.EOF // the engine died in between
+		return o, nil, io.EOF // the engine died in between
 	}
 	data := make([]byte, binary.BigEndian.Uint32(head))
 	if _, err := io.ReadFull(l, data); err != nil {
-		return o, io.EOF
+		return o, nil, io.EOF
 	}
-	if err := json.Unmarshal(data, &o); err != nil {
-		return o, err
+	line, encoded, _ := bytes.Cut(data, []byte("\n"))
+	if err := errors.Join(json.Unmarshal(line, &o), json.Unmarshal(encoded, &job)); err != nil {
+		return o, nil, err
 	}
-	if len(o.Key) != ed25519.SeedSize {
-		return o, errors.New("an order without a key")
+	if len(o.Key) != ed25519.PrivateKeySize || job == nil {
+		return o, nil, errors.New("an order without a key or a job")
 	}
-	return o, nil
+	return o, job, nil
 }
 
 func (l *link) receiveHead(head, rights []byte) (n, control int, err error) {

@@ -42,18 +42,22 @@ const lockFD = 3
 
 // A Lock is the lock of an attempt about to start. It is released when the last process that holds it ends.
 type Lock struct {
-	dir  string
-	file *os.File
+	dir   string
+	file  *os.File
+	fresh bool // the folder was created for this attempt
 }
 
 // Prepare creates an attempt's folder and takes its lock, before the intent is journaled. It removes records of an
 // earlier use of the folder. If a supervisor or another engine holds the lock, the error is of KindHeld.
-func Prepare(dir string) (*Lock, error) { return prepare(dir, disk.MakeFolders) }
-
-func prepare(dir string, makeFolders func(string) error) (*Lock, error) {
-	if err := makeFolders(dir); err != nil {
+func Prepare(dir string) (*Lock, error) {
+	if err := disk.MakeFolders(dir); err != nil {
 		return nil, fmt.Errorf("prepare attempt: %w", err)
 	}
+	return lockFolder(dir, false)
+}
+
+// lockFolder takes the lock of an attempt whose folder exists. A fresh one is empty.
+func lockFolder(dir string, fresh bool) (*Lock, error) {
 	f, err := disk.Create(filepath.Join(dir, pawl.LockFile))
 	if err != nil {
 		return nil, fmt.Errorf("prepare attempt: %w", err)
@@ -65,7 +69,10 @@ func prepare(dir string, makeFolders func(string) error) (*Lock, error) {
 		}
 		return nil, fmt.Errorf("prepare attempt: lock %s: %w", f.Name(), err)
 	}
-	lock := &Lock{dir: dir, file: f.File}
+	lock := &Lock{dir: dir, file: f.File, fresh: fresh}
+	if fresh {
+		return lock, nil
+	}
 	if err := lock.clear(); err != nil {
 		lock.Release()
 		return nil, fmt.Errorf("prepare attempt: %w", err)
@@ -123,12 +130,17 @@ func writeJob(lock *Lock, job pawl.Job) error {
 	if err != nil {
 		return err
 	}
-	if err := admit(lock.dir, job.RunAs); err != nil {
-		return err
-	}
 	write := disk.Put // not synced: it is needed only until begun.json exists
 	if job.Away != nil {
 		write = disk.Replace // or until the worker has ended, which may be after a restart of this system
+	}
+	return putJob(lock, job, data, write)
+}
+
+// putJob writes an encoded job.
+func putJob(lock *Lock, job pawl.Job, data []byte, write func(path string, data []byte) error) error {
+	if err := admit(lock.dir, job.RunAs); err != nil {
+		return err
 	}
 	return write(filepath.Join(lock.dir, pawl.JobFile), data)
 }

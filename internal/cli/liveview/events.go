@@ -28,12 +28,11 @@ func colourOf(t pawl.EventType) layout.Colour {
 }
 
 // colourOf returns the color of an event in this run.
-func (l *View) colourOf(e pawl.Event) layout.Colour {
-	payload, err := e.Payload()
-	if done, ok := payload.(pawl.StepDone); err == nil && ok && l.matchesNothing(done.Step) {
+func (l *View) colourOf(payload pawl.Payload) layout.Colour {
+	if done, ok := payload.(pawl.StepDone); ok && l.matchesNothing(done.Step) {
 		return layout.Yellow
 	}
-	return colourOf(e.Type)
+	return colourOf(payload.Event())
 }
 
 // matchesNothing reports whether the items of a finished step are files, and there are none.
@@ -44,13 +43,17 @@ func (l *View) matchesNothing(id pawl.StepID) bool {
 
 // eventLines describes an event; none for events that are not shown.
 func (l *View) eventLines(e pawl.Event) []layout.Line {
-	text := l.names.In(l.eventText(e))
+	payload, err := e.Payload()
+	if err != nil {
+		return nil
+	}
+	text := l.names.In(l.eventText(payload, e.Time))
 	if text == "" {
 		return nil
 	}
 	var lines []layout.Line
 	for i, line := range strings.Split(text, "\n") {
-		colour := l.colourOf(e)
+		colour := l.colourOf(payload)
 		if i > 0 {
 			colour = layout.Plain
 		}
@@ -59,18 +62,14 @@ func (l *View) eventLines(e pawl.Event) []layout.Line {
 	return lines
 }
 
-func (l *View) eventText(e pawl.Event) string {
-	payload, err := e.Payload()
-	if err != nil {
-		return ""
-	}
+func (l *View) eventText(payload pawl.Payload, at time.Time) string {
 	switch p := payload.(type) {
 	case pawl.StepListed:
 		return fmt.Sprintf("%-20s %s", p.Step, layout.Count(p.From+len(p.Items), "item"))
 	case pawl.AttemptStarted:
-		return l.startedText(p, e.Time)
+		return l.startedText(p, at)
 	case pawl.ItemDone:
-		l.paces[p.Step].finished(e.Time)
+		l.paces[p.Step].finished(at)
 		return l.itemText(p.Step)
 	case pawl.StepDone:
 		return l.doneText(p)
@@ -104,7 +103,7 @@ func (l *View) eventText(e pawl.Event) string {
 			return fmt.Sprintf("%-20s %s", l.nameOf(p.AttemptRef), p.Text)
 		}
 	default:
-		return l.supervisionText(payload, e.Time)
+		return l.supervisionText(payload, at)
 	}
 	return ""
 }

@@ -71,7 +71,7 @@ func (p *performance) begin() error {
 	if data, err = json.Marshal(own); err != nil {
 		return err
 	}
-	if err := disk.MakePassingFolders(p.dir); err != nil {
+	if _, err := disk.MakePassingFolders(p.dir); err != nil {
 		return err
 	}
 	p.nonce = own.Nonce

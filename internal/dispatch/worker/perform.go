@@ -234,7 +234,7 @@ func (p *performance) start(ctx context.Context, objects *snapshot.Store) (befor
 	if before.Base, err = p.ready(ctx, objects); err != nil {
 		return before, nil, err
 	}
-	if err := disk.MakePassingFolders(p.attemptDir()); err != nil {
+	if _, err := disk.MakePassingFolders(p.attemptDir()); err != nil {
 		return before, nil, err
 	}
 	lock, err := supervise.Prepare(p.attemptDir())

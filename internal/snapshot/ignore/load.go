@@ -26,6 +26,8 @@ type Options struct {
 	Env []string
 	// Own returns the content of the root's own .gitignore or .pawlignore, or nil. Defaults to reading them.
 	Own func(name string) ([]byte, error)
+	// Repository is the one that contains root, as FindRepository returns it. Defaults to finding it.
+	Repository *Repository
 }
 
 // Load returns the rules for the folder root: git's excludes file, the repository's info/exclude, the .gitignore files
@@ -44,7 +46,7 @@ func Load(ctx context.Context, root string, options Options) (*Rules, error) {
 	if options.Own == nil {
 		options.Own = func(name string) ([]byte, error) { return readOwn(filepath.Join(root, name)) }
 	}
-	rules, err := loadAbove(ctx, root, options.Env)
+	rules, err := loadAbove(ctx, root, options.Env, options.Repository)
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +83,15 @@ func realPath(root string) (string, error) {
 }
 
 // loadAbove returns the rules for root without its own files.
-func loadAbove(ctx context.Context, root string, env []string) (*Rules, error) {
-	repo, ok, err := FindRepository(root)
-	if err != nil {
-		return nil, err
+func loadAbove(ctx context.Context, root string, env []string, repo *Repository) (*Rules, error) {
+	if repo == nil {
+		found, _, err := FindRepository(root)
+		if err != nil {
+			return nil, err
+		}
+		repo = &found
 	}
-	if !ok {
+	if repo.Top == "" {
 		return &Rules{top: root}, nil
 	}
 	rules, err := repo.rules(ctx, env)

@@ -46,11 +46,17 @@ func Table() ([]Stat, error) {
 
 // Of returns the table entry of the process that has this number now, or ErrGone.
 func Of(pid int) (Stat, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0) // os.ReadFile would try to poll it
 	if err != nil {
 		return Stat{}, gone(err)
 	}
-	return parseStat(data)
+	defer unix.Close(fd)
+	data := make([]byte, 4<<10)
+	n, err := unix.Read(fd, data)
+	if err != nil {
+		return Stat{}, gone(err)
+	}
+	return parseStat(data[:n])
 }
 
 // parseStat parses /proc/PID/stat. The second field, the program's name, may contain anything, even ") R 1"; the third
