@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -70,6 +71,12 @@ func NewState() *State {
 // Apply folds the next event into the state. It never fails: an event that does not fit goes to RejectedEvents and changes
 // nothing else; the type of an unknown event goes to UnknownTypes.
 func (s *State) Apply(e Event) {
+	payload, err := e.Payload()
+	s.ApplyDecoded(e, payload, err)
+}
+
+// ApplyDecoded is Apply of an event whose Payload returned payload and err.
+func (s *State) ApplyDecoded(e Event, payload Payload, err error) {
 	s.Seq, s.Updated = e.Seq, e.Time
 	if !e.Type.Known() {
 		if !slices.Contains(s.UnknownTypes, e.Type) {
@@ -77,7 +84,6 @@ func (s *State) Apply(e Event) {
 		}
 		return
 	}
-	payload, err := e.Payload()
 	if err == nil {
 		err = payload.fold(s, e)
 	}
@@ -102,16 +108,18 @@ type RejectedEvent struct {
 const MaxRejectedEvents = 100
 
 // Clone returns a deep copy.
-func (s *State) Clone() *State {
+func (s *State) Clone() *State { return s.Cloner()() }
+
+// Cloner returns a function that returns a deep copy of the state as it is now. Another goroutine may call it later.
+func (s *State) Cloner() func() *State {
 	data, err := json.Marshal(s)
-	if err != nil {
-		panic("a state is plain data: " + err.Error())
+	return func() *State {
+		c := NewState()
+		if err := errors.Join(err, json.Unmarshal(data, c)); err != nil {
+			panic("a state is plain data, and reads what it wrote: " + err.Error())
+		}
+		return c
 	}
-	c := NewState()
-	if err := json.Unmarshal(data, c); err != nil {
-		panic("a state reads what it wrote: " + err.Error())
-	}
-	return c
 }
 
 // LastActive returns the time of the run's last event. A run without events since its import was last active when the imported work was.

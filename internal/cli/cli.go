@@ -53,20 +53,21 @@ type IO struct {
 // app holds what all commands share.
 type app struct {
 	IO
-	version   string
-	parts     Parts
-	args      []string                              // the command line
-	folder    string                                // value of -C
-	command   string                                // name of the command, without its subcommands
-	json      bool                                  // value of --json
-	permitted *caller.Caller                        // who was permitted to use the command; nil if anybody may
-	reads     bool                                  // the command only reads, so it works in an untrusted project
-	untrusted bool                                  // the project is untrusted: what the command prints is quoted
-	server    remote.Flags                          // values of --server and --server-project
-	remote    bool                                  // a server does the command
-	mayWait   bool                                  // the command has --wait
-	printed   []pawl.Finding                        // findings that printProblems has printed
-	secrets   func(question string) (string, error) // see secretPrompt
+	version     string
+	parts       Parts
+	args        []string                              // the command line
+	folder      string                                // value of -C
+	command     string                                // name of the command, without its subcommands
+	json        bool                                  // value of --json
+	permitted   *caller.Caller                        // who was permitted to use the command; nil if anybody may
+	permittedIn string                                // root of the project in which permitted was found out; "" for none
+	reads       bool                                  // the command only reads, so it works in an untrusted project
+	untrusted   bool                                  // the project is untrusted: what the command prints is quoted
+	server      remote.Flags                          // values of --server and --server-project
+	remote      bool                                  // a server does the command
+	mayWait     bool                                  // the command has --wait
+	printed     []pawl.Finding                        // findings that printProblems has printed
+	secrets     func(question string) (string, error) // see secretPrompt
 }
 
 // Parts are the adapters that main passes in.
@@ -428,12 +429,15 @@ func (a *app) permit(c *cobra.Command) error {
 		return nil
 	}
 	who, root := a.caller()
-	a.permitted = &who
+	a.permitted, a.permittedIn = &who, root
 	return verb.Check(who, root)
 }
 
 // caller returns who runs this process, and the root of the project that it names, "" for none.
 func (a *app) caller() (who caller.Caller, root string) {
+	if a.permitted != nil && a.permittedIn != "" {
+		return *a.permitted, a.permittedIn
+	}
 	if here, err := a.here(); err == nil {
 		if p, err := project.FindOrMain(here); err == nil {
 			root = p.Root

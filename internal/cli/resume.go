@@ -117,20 +117,16 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {
 		return err
 	}
-	run, err := runs.FindRun(ctx, p, name)
+	if o.pull {
+		if name, err = remotecmd.PullFiles(ctx, p, name, a.author(), a.version, a.texts()); err != nil {
+			return err
+		}
+	}
+	r, err := runs.LoadNamedToContinue(ctx, p, name)
 	if err != nil {
 		return err // it names the offers
 	}
 	a.printNotes(offers)
-	if o.pull {
-		if err := remotecmd.PullFiles(ctx, p, run, a.author(), a.version, a.texts()); err != nil {
-			return err
-		}
-	}
-	r, err := runs.LoadToContinue(ctx, p, run)
-	if err != nil {
-		return err
-	}
 	defer r.Log.Close()
 	if err := rebuild.MayContinue(p, r, o.dry); err != nil {
 		return err

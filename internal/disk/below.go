@@ -88,6 +88,15 @@ func undecided(err error) bool {
 // lead out of the folder.
 func OpenBelow(root int, path string, flags int) (int, error) { return openBelow(root, path, flags, 0) }
 
+// ExistsBelow reports whether there is anything at a path below an open folder. It follows no links.
+func ExistsBelow(root int, path string) bool {
+	fd, err := openBelow(root, path, existsFlags, 0)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err == nil
+}
+
 // openByComponent is openBelow for systems without openat2: it opens one path component at a time.
 func openByComponent(root int, path string, flags int, mode fs.FileMode) (int, error) {
 	if len(path) > maxPath {

@@ -9,6 +9,9 @@ import (
 // folderFlags open a folder as the start of other calls. Its content need not be readable.
 const folderFlags = unix.O_PATH | unix.O_DIRECTORY
 
+// existsFlags open whatever there is at a path, even a link.
+const existsFlags = unix.O_PATH | unix.O_NOFOLLOW
+
 // openWithoutLinks opens a path that has no links at all.
 func openWithoutLinks(path string, flags int, mode fs.FileMode) (int, error) {
 	return openat2(unix.AT_FDCWD, path, flags, mode, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)

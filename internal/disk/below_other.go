@@ -12,6 +12,9 @@ import (
 // folderFlags open a folder as the start of other calls.
 const folderFlags = unix.O_RDONLY | unix.O_DIRECTORY
 
+// existsFlags open what there is at a path, if it is no link and can be read.
+const existsFlags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
+
 // openWithoutLinks returns ENOSYS: only Linux has such a call.
 func openWithoutLinks(string, int, fs.FileMode) (int, error) { return -1, unix.ENOSYS }
 

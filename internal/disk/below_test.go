@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,29 @@ func TestOpenBelow(t *testing.T) {
 				t.Errorf("open before: %q, after: %q", before, after)
 			}
 		})
+	}
+}
+
+func TestExistsBelow(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "a/b"), 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "a/b/c"), nil, 0))
+	must(t, os.Symlink("a", filepath.Join(dir, "link")))
+	must(t, unix.Mkfifo(filepath.Join(dir, "a/pipe"), 0o600))
+	folder, err := OpenFolder(dir)
+	must(t, err)
+	defer folder.Close()
+	before := descriptors(t)
+	for path, want := range map[string]bool{"a": true, "a/b/c": true, "a/pipe": true, "link": true, "a/none": false, "none/c": false, "a/b/c/d": false, "link/b/c": false, "../" + filepath.Base(dir): false} {
+		if runtime.GOOS != "linux" && (path == "link" || path == "a/b/c") {
+			continue // what cannot be opened
+		}
+		if got := ExistsBelow(int(folder.Fd()), path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	if after := descriptors(t); !slices.Equal(before, after) {
+		t.Errorf("open before: %q, after: %q", before, after)
 	}
 }
 

@@ -43,6 +43,9 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff, by pawl.Author) 
 	if e.state.Ended() && c.Reopens() {
 		e.emit(pawl.RunReopened{Why: "the plan, a parameter or an input changed"})
 	}
+	if len(e.pending) == 1 && e.pending[0].Type == (pawl.RunExamined{}).Event() {
+		return nil // it is journaled with the start of the engine
+	}
 	return e.flush(ctx)
 }
 

@@ -113,6 +113,15 @@ func TestAttemptThatEndedMeanwhile(t *testing.T) {
 	p.Check(supervise.Attach(p.AttemptDir(live.AttemptRef, p.Run)).Wait(t.Context()))
 	p.Check(p.GoOn())
 	p.WantText("ledger.txt", "begun\nended\n")
+	events := p.Events()
+	for i, e := range events { // the findings share the sync of the start
+		if e.Type == "run.examined" && (events[i+1].Type != "engine.started" || events[i+1].Batch != e.Batch || events[i+1].Epoch != e.Epoch) {
+			t.Errorf("%s of batch %d and epoch %d, then %s of %d and %d", e.Type, e.Batch, e.Epoch, events[i+1].Type, events[i+1].Batch, events[i+1].Epoch)
+		}
+	}
+	if p.Count("run.examined") == 0 {
+		t.Error("no findings")
+	}
 }
 
 // saysDone has a step write in its result that it is done.

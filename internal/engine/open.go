@@ -103,6 +103,9 @@ func (e *Engine) load(ctx context.Context) error {
 	}
 	e.saver = history.OpenSaver(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
 	e.saver.Watch()
+	if len(e.state.Live()) > 0 { // some may have ended
+		e.saver.ReadAhead()
+	}
 	e.views = runs.NewViewWriter(e.cfg.Project, e.run)
 	if e.mirror = e.cfg.Mirror(e.state, e.log, e.saver.Store); e.mirror == nil {
 		e.mirror = noMirror{}

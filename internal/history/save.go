@@ -44,6 +44,13 @@ func (k *Saver) Watch() {
 	}
 }
 
+// ReadAhead reads what the next checkpoint needs, while the caller does something else.
+func (k *Saver) ReadAhead() {
+	if k.Store != nil {
+		k.Store.ReadAhead()
+	}
+}
+
 func (k *Saver) Close() error {
 	if k.Store == nil {
 		return nil

@@ -2,11 +2,13 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -38,6 +40,11 @@ type storedState struct {
 // uses neither the cache nor the states that headers name, and returns those that differ from the fold. NewEvents
 // continues after the returned state.
 func (l *Log) Refold(ctx context.Context) (*pawl.State, []Mismatch, error) {
+	return l.refoldFrom(ctx, decodeAhead)
+}
+
+// refoldFrom is Refold of events that decode decodes.
+func (l *Log) refoldFrom(ctx context.Context, decode func(iter.Seq2[pawl.Event, error]) iter.Seq[decodedEvent]) (*pawl.State, []Mismatch, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.refresh(); err != nil {
@@ -47,7 +54,7 @@ func (l *Log) Refold(ctx context.Context) (*pawl.State, []Mismatch, error) {
 		return nil, nil, l.Empty()
 	}
 	l.dropEarlyCache()
-	state, wrong, err := l.refold(ctx.Err)
+	state, wrong, err := l.refold(ctx.Err, decode(l.eventsAfter(0)))
 	if err == nil {
 		l.delivered = l.chain.seq
 	}
@@ -65,8 +72,8 @@ func (l *Log) CheckStates(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer other.Close() // it has no unwritten data
-	_, wrong, err := other.Refold(ctx)
+	defer other.Close()                                  // it has no unwritten data
+	_, wrong, err := other.refoldFrom(ctx, decodeInTurn) // who waits needs the other processors
 	if err != nil || len(wrong) == 0 {
 		return err
 	}
@@ -88,18 +95,15 @@ func (l *Log) CheckAndDiscardStates(ctx context.Context) error {
 }
 
 // refold folds all known events and compares the stored states on the way. It ends when canceled returns an error.
-func (l *Log) refold(canceled func() error) (*pawl.State, []Mismatch, error) {
+func (l *Log) refold(canceled func() error, events iter.Seq[decodedEvent]) (*pawl.State, []Mismatch, error) {
 	stored := l.storedStates()
 	state := pawl.NewState()
 	var wrong []Mismatch
-	for event, err := range l.eventsAfter(0) {
-		if err == nil {
-			err = canceled()
-		}
-		if err != nil {
+	for event := range events {
+		if err := cmp.Or(event.unread, canceled()); err != nil {
 			return nil, nil, fmt.Errorf("fold journal: %w", err)
 		}
-		state.Apply(event)
+		state.ApplyDecoded(event.Event, event.payload, event.err)
 		for _, s := range stored[event.Seq] {
 			fields, err := differences(state, s.data)
 			if err != nil {
@@ -206,7 +210,7 @@ func (c *checker) folds() {
 		return
 	}
 	defer l.Close() // it has no unwritten data
-	_, wrong, err := l.refold(func() error { return nil })
+	_, wrong, err := l.refold(func() error { return nil }, decodeAhead(l.eventsAfter(0)))
 	if err != nil {
 		c.report(pawl.Bad, c.path, "%v", err)
 	}

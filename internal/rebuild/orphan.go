@@ -1,7 +1,9 @@
 package rebuild
 
 import (
+	"path"
 	"path/filepath"
+	"strconv"
 
 	"pawl"
 	"pawl/internal/disk"
@@ -11,16 +13,29 @@ import (
 
 // orphanAttempt returns an attempt that left records but is not in the journal. A supervisor starts only after the
 // intent is durable, so the journal has lost its end. ok is false if there is none. It looks only for the next
-// attempts, and for items only if they have a folder.
+// attempts of steps that have a folder, and for items only if they have a folder.
 func orphanAttempt(p *project.Project, r *runs.Run) (ref pawl.AttemptRef, ok bool, err error) {
+	home := filepath.Join(p.RunDir(r.State.Run), "steps")
+	folder, err := disk.OpenFolder(home)
+	if err != nil {
+		return ref, false, nil // no attempt has begun
+	}
+	defer folder.Close()
+	begun := map[pawl.StepID]bool{}
+	for _, step := range runs.Subfolders(home) {
+		begun[pawl.StepID(step)] = true
+	}
 	for _, step := range r.Plan.Steps() {
+		if !begun[step.ID] {
+			continue
+		}
 		st := r.State.Steps[step.ID]
 		if step.Foreach == nil {
 			ref := pawl.AttemptRef{Step: step.ID, Attempt: 1}
 			if st != nil {
 				ref.Attempt = st.Retries.Attempt + 1
 			}
-			if hasJob(p, r.State.Run, ref) {
+			if disk.ExistsBelow(int(folder.Fd()), path.Join(string(step.ID), strconv.Itoa(ref.Attempt), pawl.JobFile)) {
 				return ref, true, nil
 			}
 			continue

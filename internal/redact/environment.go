@@ -76,7 +76,7 @@ func SecretVariable(name, value string) bool {
 	if value == "" || strings.HasPrefix(name, "PAWL_") {
 		return false
 	}
-	return secretVariable(name) || slices.Contains(wordsOf(name), "dsn") || hasURLPassword(value) || New(nil).Text(value) != value
+	return secretVariable(name) || slices.Contains(wordsOf(name), "dsn") || hasURLPassword(value) || patterns().Text(value) != value
 }
 
 // hasURLPassword reports whether a text contains scheme://user:password@host with any password, also one that looks like a

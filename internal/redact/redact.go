@@ -54,6 +54,9 @@ type match struct {
 // New returns a Redactor that also knows the values of the secret variables in environ, each NAME=VALUE.
 func New(environ []string) *Redactor { return newRedactor(newTable(values(environ, nil)), general()) }
 
+// patterns returns the Redactor that knows no values.
+var patterns = sync.OnceValue(func() *Redactor { return New(nil) })
+
 // general are the rules that all Redactors have.
 var general = sync.OnceValue(func() *table { return newTable(slices.Concat(tokens(), contexts())) })
 

@@ -361,14 +361,9 @@ func recordOf(ctx context.Context, p *project.Project, snapshots *runs.Snapshots
 	if err != nil {
 		return snapshot.Record{}, err
 	}
-	records, err := store.Records()
-	if err != nil {
-		return snapshot.Record{}, err
+	record, err := store.Record(id)
+	if _, missing := errors.AsType[*pack.MissingError](err); missing {
+		err = errors.New("the store does not have its snapshot")
 	}
-	for _, r := range slices.Backward(records) {
-		if r.ID == id {
-			return r, nil
-		}
-	}
-	return snapshot.Record{}, errors.New("the store does not have its snapshot")
+	return record, err
 }

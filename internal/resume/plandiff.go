@@ -121,7 +121,7 @@ func (c *PlanDiff) compare(p *project.Project, r *runs.Run) error {
 	look := &comparer{root: p.Root, run: r, plan: c.plan, order: c.plan.Order(), byPath: NewestRecords(r.State)}
 	for _, step := range c.plan.Steps() {
 		st := r.State.Steps[step.ID]
-		if r.Plan.Step(step.ID) == nil {
+		if c.plan != r.Plan && r.Plan.Step(step.ID) == nil {
 			c.Added = append(c.Added, step.ID)
 		}
 		if st == nil || st.Status == pawl.Skipped {
@@ -133,6 +133,9 @@ func (c *PlanDiff) compare(p *project.Project, r *runs.Run) error {
 		if err := c.step(look, step, st); err != nil {
 			return err
 		}
+	}
+	if c.plan == r.Plan {
+		return nil
 	}
 	for _, step := range r.Plan.Steps() {
 		if c.plan.Step(step.ID) == nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 )
@@ -113,6 +114,46 @@ func LoadNamed(ctx context.Context, p *project.Project, name string) (*Run, erro
 		r.Current = name == ""
 	}
 	return r, err
+}
+
+// quickJournal is the size of a journal that is read to look whether its run is the current one, in bytes.
+const quickJournal = 1 << 20
+
+// LoadNamedToContinue is LoadToContinue of the run that FindRun returns for a name. It reads the newest run only once if that is the current
+// one.
+func LoadNamedToContinue(ctx context.Context, p *project.Project, name string) (*Run, error) {
+	if name == "" {
+		if r, err := newestToContinue(ctx, p); r != nil || err != nil {
+			return r, err
+		}
+	}
+	run, err := FindRun(ctx, p, name)
+	if err != nil {
+		return nil, err
+	}
+	return LoadToContinue(ctx, p, run)
+}
+
+// newestToContinue loads the newest run if it is the current one and its journal is short; nil if FindRun has to search.
+func newestToContinue(ctx context.Context, p *project.Project) (*Run, error) {
+	runs, err := List(p)
+	if _, alive := p.EngineHolder(); err != nil || len(runs) == 0 || alive {
+		return nil, err
+	}
+	if file, err := disk.Lstat(filepath.Join(p.RunDir(runs[0]), journal.FileName)); err != nil || file.Size() > quickJournal {
+		return nil, nil
+	}
+	if stored, err := journal.StoredIn(p.Runs(), runs[0]); err != nil || stored != "" { // which may not answer
+		return nil, nil
+	}
+	r, err := LoadToContinue(ctx, p, runs[0])
+	if err != nil {
+		return nil, nil // FindRun decides what that means
+	}
+	if r.State.Ended() || !IsPlanRun(r.State) {
+		return nil, r.Log.Close()
+	}
+	return r, nil
 }
 
 func (f *search) find(ctx context.Context, name string) (pawl.RunID, error) {

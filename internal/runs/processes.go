@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"pawl"
@@ -167,10 +168,7 @@ func inDoubt(s *pawl.State) []pawl.AttemptRef {
 const writeWindow = 100 * time.Millisecond
 
 func processesOf(p *project.Project, dirs []string) ([]Process, error) {
-	table, err := process.Table()
-	if err != nil {
-		return nil, err
-	}
+	table := sync.OnceValues(process.Table)
 	found := []Process{}
 	for _, dir := range dirs {
 		more, err := orphansOf(dir, table)
@@ -203,12 +201,16 @@ func ObserveProcesses(p *project.Project, found []Process) {
 
 // orphansOf returns the processes that the attempt in a folder left running. It skips attempts whose supervisor saw the
 // end of all processes.
-func orphansOf(dir string, table []process.Stat) ([]Process, error) {
+func orphansOf(dir string, table func() ([]process.Stat, error)) ([]Process, error) {
 	status, err := supervise.Probe(dir)
 	if err != nil || status.Exit != nil && len(status.Exit.Unkilled) == 0 {
 		return nil, err
 	}
-	survivors, err := supervise.Survivors(dir, table)
+	all, err := table()
+	if err != nil {
+		return nil, err
+	}
+	survivors, err := supervise.Survivors(dir, all)
 	if err != nil || len(survivors) == 0 {
 		return nil, err
 	}

@@ -1,17 +1,21 @@
 package runs_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/engine/enginetest"
+	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/supervise"
 )
@@ -66,6 +70,46 @@ func TestFindRun(t *testing.T) {
 	p.Check(os.Remove(filepath.Join(p.RunDir(first), "journal.jsonl")))
 	_, err = runs.FindRun(t.Context(), p.Project, "first")
 	p.WantKind(err, pawl.KindDamaged, "the journal of run "+string(first)+" is missing")
+}
+
+// The run to continue is the one that FindRun returns.
+func TestLoadNamedToContinue(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	loads := func(name string, want pawl.RunID) {
+		t.Helper()
+		if found, err := runs.FindRun(t.Context(), p.Project, name); err != nil || found != want {
+			t.Errorf("%q: found %s, %v, want %s", name, found, err, want)
+		}
+		r, err := runs.LoadNamedToContinue(t.Context(), p.Project, name)
+		if err != nil || r.State.Run != want {
+			t.Fatalf("%q: %v, want %s", name, err, want)
+		}
+		p.Check(r.Log.Close())
+	}
+	_, err := runs.LoadNamedToContinue(t.Context(), p.Project, "")
+	p.WantKind(err, pawl.KindNothing)
+	open := p.Create(twoSteps)
+	loads("", open)
+	p.Check(p.Do(strings.Replace(twoSteps, "demo", "ended", 1)))
+	ended := p.Run
+	loads("", open)
+	loads(string(ended), ended)
+	newest := p.Create(strings.Replace(twoSteps, "demo", "newest", 1))
+	loads("", newest)
+	loads("demo", open)
+	session := pawl.NewRunID("session", time.Now().Add(time.Hour), "0000")
+	log, err := journal.Create(p.Runs(), session)
+	p.Check(err)
+	created, err := redact.OfProcess().Event(pawl.Author{Kind: pawl.ByAgent}, pawl.RunCreated{Format: pawl.Format, Run: session, Project: p.ID, Kind: pawl.SessionRun, Name: "session"})
+	p.Check(err)
+	_, err = log.Append(t.Context(), 0, created)
+	p.Check(errors.Join(err, log.Close()))
+	loads("", newest)
+	p.Check(os.WriteFile(filepath.Join(p.RunDir(newest), "journal.jsonl"), []byte("damage\n"), 0o600))
+	_, err = runs.LoadNamedToContinue(t.Context(), p.Project, "")
+	p.WantKind(err, pawl.KindDamaged, string(newest))
+	p.Check(os.RemoveAll(p.RunDir(newest)))
 }
 
 // A run that is carried on is the one that is meant.

@@ -66,7 +66,8 @@ type Store struct {
 	cfg   Config
 	packs *pack.Store
 
-	small, part int // smallCache and smallPart; tests set them
+	small, part int            // smallCache and smallPart; tests set them
+	reading     sync.WaitGroup // see ReadAhead
 
 	mu       sync.Mutex // one walk at a time; guards what follows
 	watching watching
@@ -94,6 +95,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 
 // Close closes the store.
 func (s *Store) Close() error {
+	s.reading.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.watching.close(), s.packs.Close())

@@ -94,6 +94,15 @@ func (s *Store) statCache() *statCache {
 	return s.last.cache
 }
 
+// ReadAhead reads what the next walk compares the files with, while the caller does something else.
+func (s *Store) ReadAhead() {
+	s.reading.Go(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.statCache()
+	})
+}
+
 func emptyStatCache() *statCache { return &statCache{blocks: map[string]*block{}} }
 
 func parseStatCache(data []byte) (c *statCache, ok bool) {

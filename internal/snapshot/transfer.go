@@ -147,17 +147,15 @@ func (w *objects) blocks(id pack.ID, depth int) error {
 }
 
 // RecordContent returns a commit record as it is stored; its hash is the record's ID.
-func (s *Store) RecordContent(id pack.ID) ([]byte, error) {
-	commits, err := s.packs.Commits()
+func (s *Store) RecordContent(id pack.ID) ([]byte, error) { return s.packs.Commit(id) }
+
+// Record returns the commit record with an ID, or a *pack.MissingError.
+func (s *Store) Record(id pack.ID) (Record, error) {
+	content, err := s.RecordContent(id)
 	if err != nil {
-		return nil, err
+		return Record{}, err
 	}
-	for _, c := range commits {
-		if c.ID == id {
-			return c.Content, nil
-		}
-	}
-	return nil, &pack.MissingError{ID: id}
+	return readRecord(pack.Commit{ID: id, Content: content})
 }
 
 // ParseRecord parses a commit record of a run that did not come from this store.

@@ -107,17 +107,19 @@ func (b *bench) resume() ([]line, error) {
 		return nil, errors.Join(err, k.end())
 	}
 	defer f.Close()
+	var syncs []time.Duration
 	m, err := inTurns(rounds, 1, k.resume, func() (time.Duration, error) {
 		took, err := b.startNothing()
 		begin := time.Now()
 		err = errors.Join(err, f.appendOne())
-		return took + time.Since(begin), err
+		syncs = append(syncs, time.Since(begin))
+		return took + syncs[len(syncs)-1], err
 	})
 	if err != nil {
 		return nil, errors.Join(err, k.end())
 	}
 	intent := m
-	intent.work = median(k.intents)
+	intent.work = median(k.intents) + median(syncs) // an event has the time at which it is written, before its sync
 	intent.ratio = float64(intent.work) / float64(intent.yardstick)
 	work := fmt.Sprintf("`kill -9` with %d steps done, then `pawl resume` to the next step's intent on disk", doneSteps)
 	return []line{

@@ -119,7 +119,7 @@ func (l *View) CheckSpace() {
 
 // Begin starts to show a run from its current state.
 func (l *View) Begin(state *pawl.State, plan *pawl.Plan) {
-	l.plan, l.state, l.began = plan, state.Clone(), state.Seq
+	l.plan, l.state, l.began = plan, state, state.Seq // until run has a copy
 	l.names = runs.OpenItemNames(l.project, l.state)
 	fmt.Fprintf(l.out, "run %s: %s, mode: %s\n", state.Run, layout.Count(len(plan.Steps()), "step"), state.Mode)
 	l.adopted(state)
@@ -131,7 +131,8 @@ func (l *View) Begin(state *pawl.State, plan *pawl.Plan) {
 			l.started[id] = live.Started
 		}
 	}
-	l.outputs.dirOf = func(ref pawl.AttemptRef) string { return l.project.AttemptDir(ref, l.state.Run) }
+	run := state.Run
+	l.outputs.dirOf = func(ref pawl.AttemptRef) string { return l.project.AttemptDir(ref, run) }
 	if l.command = state.Kind == pawl.CommandRun; l.command {
 		l.screen = nil
 	}
@@ -142,7 +143,7 @@ func (l *View) Begin(state *pawl.State, plan *pawl.Plan) {
 	l.mu.Lock()
 	l.begun = true
 	l.mu.Unlock()
-	go l.run()
+	go l.run(state.Cloner())
 }
 
 // redrawEvery is how often the view looks for new output, and for a new size of the terminal.
@@ -167,8 +168,11 @@ func (l *View) adopted(state *pawl.State) {
 	}
 }
 
-func (l *View) run() {
+// run prints what happens. clone returns the state to which that happens.
+func (l *View) run(clone func() *pawl.State) {
 	defer close(l.done)
+	l.state = clone()
+	l.names = runs.OpenItemNames(l.project, l.state)
 	tick := time.NewTicker(redrawEvery)
 	defer tick.Stop()
 	for {

@@ -17,10 +17,19 @@ import (
 	"pawl/internal/transfer"
 )
 
-// PullFiles makes the files of the project those of the newest checkpoint of a run's work, if the newest engine worked in another project.
+// PullFiles is pullFiles for the run that runs.FindRun returns for a name. It returns its ID.
+func PullFiles(ctx context.Context, p *project.Project, name string, by pawl.Author, version string, out io.Writer) (string, error) {
+	run, err := runs.FindRun(ctx, p, name)
+	if err != nil {
+		return "", err
+	}
+	return string(run), pullFiles(ctx, p, run, by, version, out)
+}
+
+// pullFiles makes the files of the project those of the newest checkpoint of a run's work, if the newest engine worked in another project.
 // The run is in a database, whose lease nobody has, and the snapshots are on a remote. If it is interrupted, it can be repeated. It tells
 // the user what it restored.
-func PullFiles(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, version string, out io.Writer) error {
+func pullFiles(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, version string, out io.Writer) error {
 	if err := runs.RequireOwn(p, run); err != nil {
 		return err
 	}

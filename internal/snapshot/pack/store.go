@@ -410,6 +410,39 @@ func (s *Store) Commits() ([]Commit, error) {
 	return commits, err
 }
 
+// Commit returns the record of a commit, or a *MissingError. It reads the newest ones first, and none before that one.
+func (s *Store) Commit(id ID) ([]byte, error) {
+	if err := s.refresh(); err != nil {
+		return nil, fmt.Errorf("find commit %s: %w", id, err)
+	}
+	content, err := s.commit(id)
+	if err != nil {
+		if err := s.dropIndex(); err != nil {
+			return nil, fmt.Errorf("find commit %s: %w", id, err)
+		}
+		content, err = s.commit(id)
+	}
+	return content, err
+}
+
+func (s *Store) commit(id ID) ([]byte, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	records, err := s.view.commits()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range slices.Backward(records) {
+		if e, content, err := s.view.entry(r.location); err == nil && e.id == id && e.kind == kindCommit && IDOf(content) == id {
+			return content, nil
+		}
+	}
+	return nil, &MissingError{ID: id}
+}
+
 func (s *Store) commits() ([]Commit, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -285,6 +285,23 @@ func TestProcessesCommitSideBySide(t *testing.T) {
 	works(t, s.dir, want...)
 }
 
+// TestCommit finds each record by its ID, also one that another store has added since, and nothing else.
+func TestCommit(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, set{"a", 3, 100}, set{"b", 3, 100})
+	must(t, set{"c", 3, 100}.commit(t.Context(), open(t, s.dir)))
+	for _, c := range []set{{"a", 3, 100}, {"b", 3, 100}, {"c", 3, 100}} {
+		if got, err := s.Commit(IDOf(c.record())); err != nil || !bytes.Equal(got, c.record()) {
+			t.Errorf("%s: %q, %v", c.name, got, err)
+		}
+	}
+	for _, other := range [][]byte{[]byte("absent"), set{"a", 3, 100}.objects()[1]} {
+		if got, err := s.Commit(IDOf(other)); !isMissing(err) {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}
+
 // TestOpensInNoTime counts what opening reads: the index's head, and nothing of the packs.
 func TestOpensInNoTime(t *testing.T) {
 	t.Parallel()
