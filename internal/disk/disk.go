@@ -291,16 +291,22 @@ func makeFolders(path string, mode fs.FileMode, durable bool) error {
 
 func createFolders(path string, mode fs.FileMode, durable bool) (created bool, err error) {
 	var missing []string
-	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
-		fd, err := openAt(p, folderFlags, 0)
+	there := filepath.Clean(path)
+	for ; ; there = filepath.Dir(there) {
+		fd, err := openAt(there, folderFlags, 0)
 		if err == nil {
 			unix.Close(fd)
 			break
 		}
 		if err != unix.ENOENT {
-			return false, openError(p, err)
+			return false, openError(there, err)
 		}
-		missing = append(missing, p)
+		missing = append(missing, there)
+	}
+	if durable {
+		if err := syncNameOfEmpty(there); err != nil {
+			return false, err
+		}
 	}
 	for i := len(missing) - 1; i >= 0; i-- {
 		if created, err = makeFolder(missing[i], mode, durable); err != nil {
@@ -308,6 +314,42 @@ func createFolders(path string, mode fs.FileMode, durable bool) (created bool, e
 		}
 	}
 	return created, nil
+}
+
+// syncNameOfEmpty makes the name of a folder durable if the folder is empty: whoever created it may have died before. Nothing is put into a
+// folder before its name is durable.
+func syncNameOfEmpty(path string) error {
+	empty, err := isEmpty(path)
+	if err != nil || !empty {
+		return err
+	}
+	in, err := parentOf(path, true)
+	if errors.Is(err, fs.ErrPermission) { // then this user did not create the folder
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	return syncFolder(in.fd, filepath.Dir(path))
+}
+
+// isEmpty reports whether a folder is readable and empty.
+func isEmpty(path string) (bool, error) {
+	f, err := openAt(path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err == unix.EACCES {
+		return false, nil
+	}
+	if err != nil {
+		return false, openError(path, err)
+	}
+	folder := os.NewFile(uintptr(f), path)
+	defer folder.Close()
+	_, err = folder.Readdirnames(1)
+	if errors.Is(err, io.EOF) {
+		return true, nil
+	}
+	return false, err
 }
 
 func makeFolder(path string, mode fs.FileMode, durable bool) (created bool, err error) {

@@ -132,6 +132,10 @@ func even(name string) bool { return (name[len(name)-1]-'0')%2 == 0 }
 func act(words []string) int {
 	ctx := context.Background()
 	s, err := openAt(ctx, words[0])
+	if err != nil { // as every other call, it may fail once
+		fmt.Println("error", err)
+		s, err = openAt(ctx, words[0])
+	}
 	if err != nil {
 		fmt.Println("error", err)
 		return 1

@@ -141,24 +141,10 @@ func rewrite(p *packFile) error {
 	return nil
 }
 
-// syncName makes the name of an empty store durable: whoever made the folder may have died before.
-func (s *Store) syncName() error {
-	s.mu.RLock()
-	empty := s.view != nil && len(s.view.packs) == 0
-	s.mu.RUnlock()
-	if !empty {
-		return nil
-	}
-	return disk.SyncFolder(filepath.Dir(s.dir))
-}
-
 // put durably adds the entries of w.
 func (s *Store) put(w *packWriter, avoid map[uint32]bool) error {
 	if p, at, key := s.appendTarget(w, avoid); p != nil {
 		return s.appendTo(p, w, at, key)
-	}
-	if err := s.syncName(); err != nil {
-		return err
 	}
 	if len(w.drafts) == 0 {
 		err := w.spill()
