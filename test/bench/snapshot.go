@@ -48,7 +48,7 @@ func (b *bench) snapshots() ([]line, error) {
 		}
 	}
 	t := last(trials)
-	lines := t.lines(keptChanged, "checkpoint of %d files, 10 changed", map[string]goal{plainGit: {ratio: 0.25}, bareWalk: {ratio: 1.2}})
+	lines := t.lines(keptChanged, "checkpoint of %d files, 10 changed", map[string]goal{plainGit: {ratio: 0.4}, bareWalk: {ratio: 1.2}})
 	lines = append(lines, t.lines(keptSame, "checkpoint of %d files, nothing changed", nil)...)
 	large, err := b.largeFile()
 	if err != nil {
