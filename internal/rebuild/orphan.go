@@ -1,6 +1,8 @@
 package rebuild
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -17,8 +19,11 @@ import (
 func orphanAttempt(p *project.Project, r *runs.Run) (ref pawl.AttemptRef, ok bool, err error) {
 	home := filepath.Join(p.RunDir(r.State.Run), "steps")
 	folder, err := disk.OpenFolder(home)
+	if errors.Is(err, fs.ErrNotExist) { // no attempt has begun
+		return ref, false, nil
+	}
 	if err != nil {
-		return ref, false, nil // no attempt has begun
+		return ref, false, err
 	}
 	defer folder.Close()
 	begun := map[pawl.StepID]bool{}
