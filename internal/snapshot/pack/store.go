@@ -428,10 +428,7 @@ func (s *Store) Commit(id ID) ([]byte, error) {
 func (s *Store) commit(id ID) ([]byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if err := s.usable(); err != nil {
-		return nil, err
-	}
-	records, err := s.view.commits()
+	records, err := s.records()
 	if err != nil {
 		return nil, err
 	}
@@ -443,13 +440,18 @@ func (s *Store) commit(id ID) ([]byte, error) {
 	return nil, &MissingError{ID: id}
 }
 
-func (s *Store) commits() ([]Commit, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+// records returns where the commit records are, the oldest first. The caller holds the lock.
+func (s *Store) records() ([]recordLocation, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
-	records, err := s.view.commits()
+	return s.view.commits()
+}
+
+func (s *Store) commits() ([]Commit, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	records, err := s.records()
 	if err != nil {
 		return nil, err
 	}
