@@ -12,7 +12,7 @@ import (
 // folderFlags open a folder as the start of other calls.
 const folderFlags = unix.O_RDONLY | unix.O_DIRECTORY
 
-// existsFlags open what there is at a path, if it is no link and can be read.
+// existsFlags open what is at a path, unless it is a link or cannot be read.
 const existsFlags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
 
 // openWithoutLinks returns ENOSYS: only Linux has such a call.

@@ -32,7 +32,7 @@ const cacheEvery = 2000
 // taken the run over, it runs none: nothing that the batch intended has begun.
 func (e *Engine) flush(ctx context.Context) error { return e.write(ctx, false) }
 
-// write is flush. With later it does not wait until the batch is durable: nobody is told about it, and the side effects wait, until the next
+// write is flush. With later it does not wait until the batch is durable: its events are reported, and its side effects run, after the next
 // flush. So the end of an attempt and the intent of the next one share a sync.
 func (e *Engine) write(ctx context.Context, later bool) (err error) {
 	fence := runs.Fence{Project: e.cfg.Project, Run: e.run, Epoch: e.epoch, Live: e.state.Live()}

@@ -20,7 +20,7 @@ steps:
 `
 
 // TestEndAndIntentShareASync kills the engine at each call that changes the disk while the end of a step and the intent of the next one
-// are written, which share a sync. The first step is not repeated, the second one runs once, and nobody is asked. Its supervisor starts
+// are written, which share a sync. The first step is not repeated, the second one runs once, and no gate opens. Its supervisor starts
 // after that sync.
 func TestEndAndIntentShareASync(t *testing.T) {
 	t.Parallel()

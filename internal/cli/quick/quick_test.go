@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The first collection of garbage of an engine is late, and those after it are as usual, beside the ballast.
+// The first collection of garbage of an engine is late. Later ones are as usual: the ballast exists.
 func TestCollectLater(t *testing.T) {
 	usual := percent()
 	Prepare("resume")
