@@ -250,9 +250,10 @@ func (a *attempt) pids() map[string]int {
 	return found
 }
 
+// alive reports whether a process of step runs. One that exits is as good as dead, as for a sweep.
 func (a *attempt) alive(name string) bool {
 	s, err := process.Of(a.pids()[name])
-	return err == nil && !s.Dead
+	return err == nil && !s.Dead && !s.Exiting
 }
 
 // waitFor waits until all these processes of step are there.
