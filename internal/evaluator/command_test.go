@@ -23,7 +23,7 @@ func askCommand(t *testing.T, dir, text string, limit time.Duration) evaluator.O
 	c := evaluator.Config{Provider: config.Command, Command: text, Timeout: pawl.Duration(limit)}
 	start := time.Now()
 	o := evaluator.New(c, dir, environ).Ask(t.Context(), halfDone())
-	if took := time.Since(start); took > limit+20*time.Second {
+	if took := time.Since(start); took > limit+time.Minute {
 		t.Errorf("%s: took %s", text, took)
 	}
 	return o
@@ -116,7 +116,7 @@ func TestCommandLeavesNothing(t *testing.T) {
 			limit = time.Minute
 		}
 		asks(t, text, askCommand(t, dir, "exec 9>alive; echo started >&9; "+text, limit), want.verdict, want.doubt)
-		if err := alive.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := alive.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		if data, err := io.ReadAll(alive); err != nil || string(data) != "started\n" {

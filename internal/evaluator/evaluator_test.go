@@ -159,7 +159,7 @@ func TestAskIsInterrupted(t *testing.T) {
 		timer := time.AfterFunc(50*time.Millisecond, cancel)
 		start := time.Now()
 		asks(t, string(c.Provider), evaluator.New(c, t.TempDir(), environ).Ask(ctx, halfDone()), pawl.HumanReview, "context canceled")
-		if took := time.Since(start); took > 20*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: took %s", c.Provider, took)
 		}
 		timer.Stop()

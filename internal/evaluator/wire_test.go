@@ -321,7 +321,7 @@ func TestServerStalls(t *testing.T) {
 			e := s.evaluator(func(c *evaluator.Config) { c.Timeout = pawl.Duration(300 * time.Millisecond) })
 			start := time.Now()
 			asks(t, half, e.Ask(t.Context(), halfDone()), pawl.HumanReview, "no answer within 300ms")
-			if took := time.Since(start); took > 20*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("took %s", took)
 			}
 		}

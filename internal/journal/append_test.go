@@ -50,7 +50,7 @@ func TestAppendsShareABatch(t *testing.T) {
 		})
 	}
 	queued := func(n int) {
-		for deadline := time.Now().Add(5 * time.Second); ; {
+		for deadline := time.Now().Add(time.Minute); ; {
 			l.queue.mu.Lock()
 			waiting, led := len(l.queue.waiting), l.queue.hasLeader
 			l.queue.mu.Unlock()

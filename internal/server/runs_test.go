@@ -164,7 +164,7 @@ func next(t *testing.T, events <-chan map[string]string) map[string]string {
 	select {
 	case e := <-events:
 		return e
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no event")
 		return nil
 	}

@@ -274,7 +274,7 @@ func (a *attempt) until(what string, holds func() bool) {
 	a.Helper()
 	ticker := time.NewTicker(2 * time.Millisecond)
 	defer ticker.Stop()
-	for end := time.Now().Add(20 * time.Second); !holds(); <-ticker.C {
+	for end := time.Now().Add(time.Minute); !holds(); <-ticker.C {
 		if time.Now().After(end) {
 			a.Fatalf("never came: %s; %s", what, a.read(pawl.ErrFile))
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 func (a *attempt) soon() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	a.Cleanup(cancel)
 	return ctx
 }

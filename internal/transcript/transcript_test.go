@@ -146,7 +146,7 @@ func TestOnlyOwnRegularFiles(t *testing.T) {
 		if r, err := transcript.Read(t.Context(), "claude", path, 0); err == nil {
 			t.Errorf("read %q: %+v", path, r)
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%q took %s", path, took)
 		}
 	}

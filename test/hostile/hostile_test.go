@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
 const (
 	marker = "PLANTED" // is in every text of the attacker's
 	key    = "sk-ant-api03-notARealKey-0123456789abcdefghijklmnopqrstuvwxyz"
-	limit  = 20 * time.Second // for each command: a longer one hangs
+	limit  = time.Minute // for each command: a longer one hangs
 
 	// told is all that an agent's user sees in an untrusted project.
 	told = "pawl: not recording here, this folder's .pawl is not trusted"

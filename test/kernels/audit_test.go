@@ -268,7 +268,7 @@ func sizes(texts map[string]string) string {
 
 // left returns the processes of the story that do not end.
 func (s *story) left() (left []process) {
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		left = left[:0]
 		for _, p := range s.processes() {

@@ -19,7 +19,7 @@ import (
 	"pawl/test/stories/storytest"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // newBrowser starts a browser with a profile of its own.
 func newBrowser(t *testing.T) context.Context {

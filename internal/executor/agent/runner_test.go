@@ -121,7 +121,7 @@ func (s *stage) starts() []headlesstest.Start {
 // until waits until something is so.
 func (s *stage) until(what string, so func() bool) {
 	s.Helper()
-	for end := time.Now().Add(20 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.Fatal("waited in vain for " + what)
 		}

@@ -84,7 +84,7 @@ func TestHostile(t *testing.T) {
 	} {
 		begin := time.Now()
 		r, err := convert.Convert("f.yml", []byte(text), "", "")
-		if took := time.Since(begin); took > 20*time.Second {
+		if took := time.Since(begin); took > time.Minute {
 			t.Errorf("%s took %s", name, took)
 		}
 		if err != nil {

@@ -89,7 +89,7 @@ func TestNoPatternIsSlow(t *testing.T) {
 			t.Errorf("%.20s… matches", pattern)
 		}
 	}
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("seven patterns took %v", took)
 	}
 }

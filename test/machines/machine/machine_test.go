@@ -82,7 +82,7 @@ func TestMachines(t *testing.T) {
 		_, _ = two.Run(Command{Args: []string{"perl", "-MIO::Socket::INET", "-e", `$s = IO::Socket::INET->new(Listen => 9, LocalPort => 7); while (1) { $s->accept() }`}})
 		close(ended)
 	}()
-	for end := time.Now().Add(10 * time.Second); !reaches(); {
+	for end := time.Now().Add(time.Minute); !reaches(); {
 		if time.Now().After(end) {
 			t.Fatal("the machines do not reach each other")
 		}

@@ -122,11 +122,12 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: waitfor FILE [TEXT]")
 	}
+	var data []byte
 	there := func() bool {
 		names, err := filepath.Glob(ts.MkAbs(args[0]))
 		ts.Check(err)
 		for _, name := range names {
-			data, err := os.ReadFile(name)
+			data, err = os.ReadFile(name)
 			empty := strings.HasSuffix(name, "pid") && len(data) == 0 // the shell creates the file before it writes the number
 			if err == nil && !empty && (len(args) == 1 || strings.Contains(string(data), args[1])) {
 				return true
@@ -135,7 +136,7 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 		return false
 	}
 	if !Until(func() bool { return there() != neg }) {
-		ts.Fatalf("waited %s in vain for %s", patience, strings.Join(args, " "))
+		ts.Fatalf("waited %s in vain for %s; it has:\n%s", patience, strings.Join(args, " "), data)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// patience is how long a story waits for something to happen.
-const patience = 20 * time.Second
+// patience is how long a story waits for something to happen: several rounds of a server that looks at its projects every 15 seconds.
+const patience = time.Minute
 
 // Until waits until something has happened, and reports whether it did in time.
 func Until(happened func() bool) bool {

@@ -78,7 +78,7 @@ func wholeCall(t *testing.T, a *agent, c *Call) {
 		t.Fatal(err)
 	}
 	after := mustObserve(t, a.Root, c)
-	for end := time.Now().Add(10 * time.Second); c.Sort == Background && c.Truth(before, after) != Everything && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); c.Sort == Background && c.Truth(before, after) != Everything && time.Now().Before(end); {
 		after = mustObserve(t, a.Root, c)
 	}
 	switch truth := c.Truth(before, after); {

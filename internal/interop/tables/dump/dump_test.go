@@ -184,8 +184,8 @@ func TestNothingTakesLong(t *testing.T) {
 		}()
 		select {
 		case <-read:
-		case <-time.After(5 * time.Second):
-			t.Errorf("%s: it takes more than five seconds", name)
+		case <-time.After(time.Minute):
+			t.Errorf("%s: it takes more than a minute", name)
 		}
 	}
 }
