@@ -46,8 +46,20 @@ func (p *Plan) Order() map[StepID][]StepID {
 // needs one of the previous level. Steps in dependency cycles, which package planfile rejects, are in no level.
 func (p *Plan) Waves(phase int) [][]StepID {
 	steps := p.Phases[phase].Steps
+	levels, waves := levelsOf(steps)
+	groups := make([][]StepID, waves)
+	for i, level := range levels {
+		if level > 0 {
+			groups[level-1] = append(groups[level-1], steps[i].ID)
+		}
+	}
+	return groups
+}
+
+// levelsOf returns the level of each step, counted from 1, and the number of levels. A step in a dependency cycle has level 0.
+func levelsOf(steps []Step) (levels []int, count int) {
 	missing := make([]int, len(steps)) // number of needs that have no level yet
-	depth, neededBy := make([]int, len(steps)), make([][]int, len(steps))
+	neededBy := make([][]int, len(steps))
 	for i, needs := range needsInside(steps) {
 		missing[i] = len(needs)
 		for _, need := range needs {
@@ -55,31 +67,24 @@ func (p *Plan) Waves(phase int) [][]StepID {
 		}
 	}
 	queue := make([]int, 0, len(steps))
+	levels = make([]int, len(steps))
+	reached := func(i, level int) {
+		levels[i], count = level, level // never less than that of the ones before
+		queue = append(queue, i)
+	}
 	for i := range steps {
 		if missing[i] == 0 {
-			queue = append(queue, i)
+			reached(i, 1)
 		}
 	}
 	for at := 0; at < len(queue); at++ {
 		for _, next := range neededBy[queue[at]] {
-			missing[next]--
-			depth[next] = depth[queue[at]] + 1
-			if missing[next] == 0 {
-				queue = append(queue, next)
+			if missing[next]--; missing[next] == 0 {
+				reached(next, levels[queue[at]]+1)
 			}
 		}
 	}
-	waves := 0
-	if n := len(queue); n > 0 {
-		waves = depth[queue[n-1]] + 1 // never less than that of the ones before
-	}
-	groups := make([][]StepID, waves)
-	for i := range steps {
-		if missing[i] == 0 {
-			groups[depth[i]] = append(groups[depth[i]], steps[i].ID)
-		}
-	}
-	return groups
+	return levels, count
 }
 
 // needsInside returns the needs of each step that are among the steps, as indexes.

@@ -90,7 +90,8 @@ func (s *State) Position(plan *Plan) Position {
 			pos.Step++
 			pos.StepID, pos.StepName = step.ID, step.Name
 			if st := s.Steps[step.ID]; !st.Finished() && st.Serving() == nil {
-				pos.Wave, pos.WaveTotal = waveOf(plan.Waves(i), step.ID)
+				levels, waves := levelsOf(phase.Steps)
+				pos.Wave, pos.WaveTotal = levels[j], waves
 				pos.addItems(st)
 				return pos
 			}
@@ -106,15 +107,6 @@ func (p *Position) addItems(st *StepState) {
 	}
 	p.ItemTotal = st.Items.Size()
 	p.Item = min(st.Items.Count+1, st.Items.Size())
-}
-
-func waveOf(waves [][]StepID, id StepID) (wave, total int) {
-	for i, ids := range waves {
-		if slices.Contains(ids, id) {
-			return i + 1, len(waves)
-		}
-	}
-	return 0, len(waves)
 }
 
 // Percent returns the finished part of plan, 0 to 100, rounded down. Every step has the same weight; a foreach step

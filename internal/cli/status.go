@@ -10,6 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/statusview"
+	"pawl/internal/discover"
 	"pawl/internal/interop"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -20,7 +21,7 @@ func (a *app) statusCommand() *cobra.Command {
 		report := statusview.Of(p, r)
 		report.NameRun(hints.NamerOf(ctx, p, r))
 		report.AddSessions(ctx, p, r.State)
-		report.Importable = a.unimported(ctx)
+		report.Importable = discover.Unimported(ctx, p)
 		report.CheckGates(p, r)
 		if err := report.AddRestore(ctx, p); err != nil {
 			return err

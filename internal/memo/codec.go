@@ -165,11 +165,21 @@ func (r *reader) entries(v reflect.Value) {
 	t, n := v.Type(), r.length()
 	v.Set(reflect.MakeMapWithSize(t, n))
 	key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
-	for range n {
+	var all reflect.Value // what the values point to, allocated at once
+	if t.Elem().Kind() == reflect.Pointer {
+		all = reflect.MakeSlice(reflect.SliceOf(t.Elem().Elem()), n, n)
+	}
+	for i := range n {
 		key.SetZero()
 		value.SetZero()
 		r.value(key)
-		r.value(value)
+		switch {
+		case !all.IsValid():
+			r.value(value)
+		case r.unsigned() == 1:
+			value.Set(all.Index(i).Addr())
+			r.value(value.Elem())
+		}
 		if r.bad {
 			return
 		}

@@ -89,6 +89,9 @@ func UTCWithZone(t time.Time) string { return UTC(t) + " UTC" }
 // OneLine returns the beginning of a text, on one line.
 func OneLine(text string) string {
 	const limit = 120
+	if len(text) <= limit && isPlain(text) {
+		return text
+	}
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) <= limit && utf8.ValidString(text) {
 		return text
@@ -98,6 +101,18 @@ func OneLine(text string) string {
 		return string(runes[:limit]) + "…"
 	}
 	return string(runes)
+}
+
+// isPlain reports whether a text is of printable ASCII, and has a space only between two other characters.
+func isPlain(text string) bool {
+	before := byte(' ')
+	for _, c := range []byte(text) {
+		if c < ' ' || c > '~' || c == ' ' && before == ' ' {
+			return false
+		}
+		before = c
+	}
+	return text == "" || before != ' '
 }
 
 func Parenthesized(s string) string {
