@@ -388,7 +388,7 @@ func (a *app) loadNamedRun(ctx context.Context, p *project.Project, name string)
 	r, err := runs.LoadNamed(ctx, p, name)
 	if err == nil && a.reads && p.Trust.Trusted() {
 		a.printNotes(r.Notes)
-		a.quoteForeignRun(p, r.State.Run)
+		a.quoteForeign(r.State.Run, r.RequireOwn(p))
 	}
 	return r, err
 }

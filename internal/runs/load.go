@@ -32,6 +32,8 @@ type Run struct {
 
 	mayBeForged bool // the state comes from a cache; see CheckCache
 
+	foreign *error // what RequireOwn returned; nil: it was not asked
+
 	files   memo.Files // see foldedRun
 	lineage string     // see stateMemo
 

@@ -295,6 +295,15 @@ func (m mark) compareSegment(path string, marked int64) (reason string, err erro
 	}
 }
 
+// RequireOwn returns what the function RequireOwn returns for the run. It asks once.
+func (r *Run) RequireOwn(p *project.Project) error {
+	if r.foreign == nil {
+		err := RequireOwn(p, r.State.Run)
+		r.foreign = &err
+	}
+	return *r.foreign
+}
+
 // RequireOwn returns an error of pawl.KindDamaged for a run that was made elsewhere. Whoever executes a run must ask.
 func RequireOwn(p *project.Project, run pawl.RunID) error {
 	reason, err := Elsewhere(p, run)

@@ -40,7 +40,7 @@ func Namer(ctx context.Context, p *project.Project, run pawl.RunID) func(command
 	if !p.Trust.Trusted() {
 		return func(string) string { return "pawl trust" }
 	}
-	return ownNamer(p, run, namer(ctx, p, run))
+	return ownNamer(runs.RequireOwn(p, run), namer(ctx, p, run))
 }
 
 // NamerOf is Namer for a run that was loaded.
@@ -48,18 +48,18 @@ func NamerOf(ctx context.Context, p *project.Project, r *runs.Run) func(command 
 	if !r.Current || !p.Trust.Trusted() {
 		return Namer(ctx, p, r.State.Run)
 	}
-	return ownNamer(p, r.State.Run, func(command string) string { return command })
+	return ownNamer(r.RequireOwn(p), func(command string) string { return command })
 }
 
-// ownNamer returns named, or for a run from elsewhere a function that returns how to adopt it in place of what is refused before.
-func ownNamer(p *project.Project, run pawl.RunID, named func(command string) string) func(command string) string {
-	err := runs.RequireOwn(p, run)
-	if err == nil {
+// ownNamer returns named, or for a foreign run, for which runs.RequireOwn returned an error, a function that returns how to adopt it in place
+// of what is refused before.
+func ownNamer(foreign error, named func(command string) string) func(command string) string {
+	if foreign == nil {
 		return named
 	}
 	return func(command string) string {
 		if words := strings.Fields(command); len(words) > 1 && words[0] == "pawl" && !permission.Reader(words[1]) {
-			return pawl.HintOf(err)
+			return pawl.HintOf(foreign)
 		}
 		return named(command)
 	}

@@ -199,7 +199,10 @@ func Of(p *project.Project, r *runs.Run) Report {
 		Position: s.Position(r.Plan), Percent: s.Percent(r.Plan), Created: s.Created, Updated: s.Updated, Epoch: s.Epoch,
 		Deaths: s.Deaths, Gates: []layout.GateReport{}, Blockers: []pawl.Blocker{}, Steps: []Step{},
 		Usage: s.Spent.Usage, Seconds: s.Spent.Seconds, Misfits: s.RejectedCount,
-		Params: r.Plan.ShownParams(s.Given), ParamsLine: redact.OfProcess().Text(stepenv.ParamsLine(r.Plan, s.Given)),
+		Params: r.Plan.ShownParams(s.Given),
+	}
+	if line := stepenv.ParamsLine(r.Plan, s.Given); line != "" {
+		report.ParamsLine = redact.OfProcess().Text(line)
 	}
 	report.Next = runs.ContinueCommand(s)
 	report.Standing = standing(p, r, alive)
@@ -237,7 +240,7 @@ func Of(p *project.Project, r *runs.Run) Report {
 		report.Gates = append(report.Gates, layout.GateReportOf(r.Plan, s, g))
 	}
 	report.Blockers = append(report.Blockers, s.OpenBlockers()...)
-	if report.Unverified = runs.RequireOwn(p, s.Run) != nil; report.Unverified {
+	if report.Unverified = r.RequireOwn(p) != nil; report.Unverified {
 		report.dropAnswers()
 	}
 	return report
