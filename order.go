@@ -89,17 +89,20 @@ func levelsOf(steps []Step) (levels []int, count int) {
 
 // needsInside returns the needs of each step that are among the steps, as indexes.
 func needsInside(steps []Step) [][]int {
-	at := make(map[StepID]int, len(steps))
+	at, all := make(map[StepID]int, len(steps)), 0
 	for i := range steps {
 		at[steps[i].ID] = i
+		all += len(steps[i].Needs)
 	}
-	inside := make([][]int, len(steps))
+	inside, found := make([][]int, len(steps)), make([]int, 0, all)
 	for i := range steps {
+		from := len(found)
 		for _, id := range steps[i].Needs {
 			if need, known := at[id]; known {
-				inside[i] = append(inside[i], need)
+				found = append(found, need)
 			}
 		}
+		inside[i] = found[from:len(found):len(found)]
 	}
 	return inside
 }
