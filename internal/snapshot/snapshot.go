@@ -338,11 +338,10 @@ func (s *Store) scanUpTo(ctx context.Context, include []string, part extent, lim
 		l.leftOut = append(l.leftOut, slices.DeleteFunc(before, func(o LeftOut) bool { return part.reads(o.Path) })...)
 	}
 	slices.SortFunc(l.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
-	saved := false
-	if l.isWhole() && !s.cfg.ReadOnly && !l.watched.defersSave(l.walk) {
-		saved = l.saveStatCache()
+	if l.isWhole() {
+		found := l.found()
+		s.watching.end(l.walk, found, l.saveStatCache(found))
 	}
-	s.watching.end(l.walk, saved)
 	return l, nil
 }
 
@@ -405,16 +404,32 @@ func openFolder(path string) (int, error) {
 	return fd, nil
 }
 
-// saveStatCache writes the stat cache if it is worth it, and reports whether the file has all of it. Its objects need not be in the store:
-// readers check that.
-func (l *scan) saveStatCache() bool {
-	if !l.stale && len(l.blocks) == len(l.old.blocks) && l.index {
-		return true
-	}
-	if l.lacksLittle() {
+// saveStatCache keeps what the walk found for the next one of this process, and writes the stat file if it is worth it. It reports whether
+// the file has all of it. Its objects need not be in the store: readers check that.
+func (l *scan) saveStatCache(found *statCache) bool {
+	last := &l.store.last
+	last.cache, last.unread = found, last.unread+l.read
+	lacks := l.lacks()
+	switch {
+	case l.store.cfg.ReadOnly, l.watched.defersSave(l.walk):
+		return false
+	case !l.stale && len(l.blocks) == len(l.old.blocks) && l.index && !l.agedMuch():
+		return lacks == 0
+	case l.lacksLittle(lacks):
 		return false
 	}
-	return writeStatCache(l.store.statFile(), l.started.UnixNano(), l.tracked.key, l.blocks) == nil // losing it only makes the next walk slower
+	if writeStatCache(l.store.statFile(), found.started, found.index, l.blocks) != nil { // losing it only makes the next walk slower
+		return false
+	}
+	for _, b := range l.blocks {
+		b.unsaved = false
+	}
+	file, err := disk.Lstat(l.store.statFile())
+	*last = lastCache{cache: found}
+	if err == nil { // else the next walk reads the file
+		last.file = file
+	}
+	return true
 }
 
 func (s *Store) statFile() string { return filepath.Join(s.cfg.Dir, "stat") }

@@ -24,7 +24,7 @@ import (
 )
 
 // walk scans the workspace once, in parallel, and adds new content to the batch. A folder's tree is made when all its
-// subfolders are finished. An unchanged folder costs one stat per name.
+// subfolders are finished. An unchanged folder costs one stat per name. Its names are those of the stat cache if its own times are.
 type walk struct {
 	ctx     context.Context
 	root    int // descriptor
@@ -37,6 +37,8 @@ type walk struct {
 	index   bool         // git's index is the one that the stat cache was written with
 	watched *watchedWalk // nil: without a watch
 	started time.Time
+	device  uint64 // the root's; only its folders have reliable times
+	timed   bool   // the root's file system changes the times of a folder with its names
 
 	zeros   sync.Once // guards putting zeroBlock
 	zeroErr error
@@ -50,10 +52,10 @@ type walk struct {
 	keepDerived bool      // store derived folders too
 	newLeftOut  []LeftOut // what the last walk did not leave out
 	leftover    []string  // temporary files of an interrupted restore
-	blocks      [][]byte
+	blocks      []*block
 	trees       map[pack.ID][]Entry // trees that the stat cache did not have
 	stale       bool                // the stat cache must be rewritten
-	renewed     int                 // bytes of the blocks that it did not spare the walk
+	aged        int                 // bytes of the blocks that would have spared the walk the listing of a folder
 	read        int64               // bytes of files
 }
 
@@ -63,6 +65,8 @@ type folder struct {
 	path      string // relative to the root, which is ""
 	rules     *ignore.Rules
 	old       *block
+	stamp     folderStamp
+	known     bool // its names are those of old: it need not be listed
 	intact    bool // the store has all objects that old names
 	unchanged bool // its names all match old
 	gone      bool // no longer a folder, or unreadable
@@ -97,6 +101,9 @@ func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 	w.more.L = &w.mu
 	w.trees = map[pack.ID][]Entry{}
 	w.started = time.Now()
+	if err := w.trustTimes(); err != nil {
+		return Entry{}, err
+	}
 	top := &folder{rules: rules, old: w.old.blocks[""], before: w.part.base.Tree}
 	w.push(top)
 	stop := context.AfterFunc(w.ctx, func() { w.fail(context.Cause(w.ctx)) })
@@ -188,16 +195,22 @@ func (w *worker) visit(f *folder) error {
 		return w.unreadable(f, err)
 	}
 	defer unix.Close(fd)
+	passes := w.watched.passes(f)
+	if !passes {
+		w.watch(f, fd) // before its times are read: a later change is reported
+	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
 	f.mode = uint32(st.Mode) & 0o7777
-	passes := w.watched.passes(f)
-	if passes {
-		w.recall(f)
-	} else {
-		w.watch(f, fd)
+	f.stamp = w.stampOf(&st)
+	switch {
+	case passes:
+		f.known, f.stamp = true, f.old.stamp
+	case w.knows(f):
+		f.known = true
+	default:
 		if err := w.list(f, fd); err != nil {
 			return w.unreadable(f, err)
 		}
@@ -220,6 +233,11 @@ func (w *worker) visit(f *folder) error {
 	if passes {
 		w.pass(f)
 	} else if f.unchanged = w.compare(f, fd); !f.unchanged {
+		if f.known && !w.recall(f) {
+			if err := w.list(f, fd); err != nil {
+				return w.unreadable(f, err)
+			}
+		}
 		err = w.scanFolder(f, fd)
 	}
 	if err != nil {
@@ -264,6 +282,7 @@ func (w *worker) list(f *folder, fd int) error {
 			w.mu.Lock()
 			w.leftover = append(w.leftover, join(f.path, string(name)))
 			w.mu.Unlock()
+			f.stamp = folderStamp{} // the next walk must find it, too
 			return
 		}
 		w.arena = append(doubled(w.arena, len(name)), name...)
@@ -305,9 +324,13 @@ func (w *worker) has(name string) bool {
 
 // readRules loads the rules for the folder's entries.
 func (w *worker) readRules(f *folder, fd int) error {
+	has := w.has
+	if f.known {
+		has = f.old.has
+	}
 	var patterns [2][]byte
 	for i, name := range []string{ignore.GitFile, ignore.PawlFile} {
-		if !w.has(name) {
+		if !has(name) {
 			continue
 		}
 		data, err := readPatterns(fd, name)
@@ -361,7 +384,7 @@ func (w *walk) finish(f *folder) error {
 func (w *walk) makeTree(f *folder) error {
 	if f.unchanged && f.old.mode == f.mode && !slices.ContainsFunc(f.children, (*folder).changed) {
 		f.tree = f.old.entry()
-		w.addBlock(f.old.raw, false)
+		w.addOld(f)
 		return nil
 	}
 	if f.unchanged {
@@ -372,13 +395,16 @@ func (w *walk) makeTree(f *folder) error {
 		entries = append(entries, slices.DeleteFunc(f.base, func(e Entry) bool { return w.part.readsIn(f.path, e.Name) })...)
 		slices.SortFunc(entries, func(a, b Entry) int { return compareName(a, b.Name) })
 	}
-	b := block{path: f.path, mode: f.mode, rules: f.rules.Sum()}
+	b := &block{path: f.path, mode: f.mode, stamp: f.stamp, names: len(names), rules: f.rules.Sum(), unsaved: true}
 	for _, e := range entries {
 		b.size += e.Size
 		b.files += e.count()
 	}
 	for i := range names {
 		b.entries = names[i].append(b.entries)
+		if names[i].isDerived() { // what is in that folder decides, too
+			b.stamp = folderStamp{}
+		}
 	}
 	var err error
 	b.tree, err = w.batch.Put(encodeTree(entries))
@@ -386,11 +412,10 @@ func (w *walk) makeTree(f *folder) error {
 		return err
 	}
 	f.tree = b.entry()
-	raw := b.encode()
-	w.addBlock(raw, f.old == nil || !bytes.Equal(raw, f.old.raw) || slices.ContainsFunc(names, w.old.mustReread))
+	b.encode()
+	w.addBlock(b, f.old == nil || !bytes.Equal(b.raw, f.old.raw) || slices.ContainsFunc(names, w.old.mustReread))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.renewed += len(raw)
 	if w.watched != nil {
 		w.watched.fresh[f.path] = true
 	}
@@ -429,11 +454,28 @@ func (f *folder) entries() ([]Entry, []stamp) {
 	return entries, names
 }
 
-func (w *walk) addBlock(block []byte, fresh bool) {
+func (w *walk) addBlock(b *block, fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.blocks = append(w.blocks, block)
+	w.blocks = append(w.blocks, b)
 	w.stale = w.stale || fresh
+}
+
+// addOld adds the block of an unchanged folder. New times of the folder alone are not worth a write of the stat cache.
+func (w *walk) addOld(f *folder) {
+	b := f.old
+	if b.stamp != f.stamp {
+		renewed := *b
+		b = &renewed
+		b.stamp = f.stamp
+		b.encode()
+	}
+	w.addBlock(b, false)
+	if !f.known && f.stamp.settled(w.started.UnixNano()) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.aged += len(b.raw)
+	}
 }
 
 // maxPatterns is the largest pattern file that is read, in bytes.
