@@ -52,7 +52,7 @@ func follows(before, name []byte) bool {
 		string(name) != "." && string(name) != ".." && string(name) != project.Folder
 }
 
-// has reports whether the folder contained name, which starts with a period.
+// has reports whether the folder contained name.
 func (b *block) has(name string) bool {
 	known := blockReader{rest: b.entries}
 	var s stamp

@@ -123,6 +123,8 @@ func TestWhatOnlyAListingFinds(t *testing.T) {
 	w.write("env/lib/b", "1")
 	w.write("env/lib/venv/pyvenv.cfg", "")
 	w.write("env/lib/venv/c", "2")
+	w.write("env/lib/package.json", "")
+	w.write("env/lib/node_modules/d", "3")
 	temp := "sub/" + tempPrefix + "0123456789abcdef"
 	w.write(temp, "")
 	for range 2 {
@@ -132,12 +134,39 @@ func TestWhatOnlyAListingFinds(t *testing.T) {
 		w.must(l.batch.Abort())
 		equal(t, []string{temp}, l.leftover)
 	}
-	equal(t, []string{"env/lib/venv (derived: it has pyvenv.cfg)"}, w.leftOut(w.take()))
+	const modules = "env/lib/node_modules (derived: package.json is next to it)"
+	equal(t, []string{modules, "env/lib/venv (derived: it has pyvenv.cfg)"}, w.leftOut(w.take()))
 	w.settle()
 	w.must(os.Remove(w.path("env/lib/venv/pyvenv.cfg")))
-	if got := w.at(w.take(), "env/lib/venv/c"); got != "file 0644 2" {
+	r := w.take()
+	equal(t, []string{modules}, w.leftOut(r))
+	if got := w.at(r, "env/lib/venv/c"); got != "file 0644 2" {
 		t.Error(got)
 	}
+	w.settle()
+	w.must(os.Remove(w.path("env/lib/package.json")))
+	if got := w.at(w.take(), "env/lib/node_modules/d"); got != "file 0644 3" {
+		t.Error(got)
+	}
+}
+
+// TestAFolderPassedIsNotListed: that the watch reported no change in a folder does not mean that a walk need not list it.
+func TestAFolderPassedIsNotListed(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	w.write("sub/deep/file", "1")
+	temp := "sub/" + tempPrefix + "0123456789abcdef"
+	w.write(temp, "")
+	w.age()
+	over := watched(w)
+	over.tool()
+	w.write("sub/deep/file", "2")
+	over.tool()
+	w.store.last.cache.started += 2 * folderGrain
+	l, err := w.store.scan(t.Context(), nil, extent{})
+	w.must(err)
+	w.must(l.batch.Abort())
+	equal(t, []string{temp}, l.leftover)
 }
 
 // TestNamesThatNoFolderHas: a stat file that names what is no name is not believed about the folder.

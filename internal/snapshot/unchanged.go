@@ -38,9 +38,6 @@ func (w *worker) compare(f *folder, fd int) bool {
 			f.children = append(f.children, w.child(f, name))
 		}
 		indexed = indexed || p.indexed
-		if p.derived {
-			f.stamp = folderStamp{}
-		}
 	}
 	w.mu.Lock()
 	for _, p := range parts {
@@ -63,7 +60,6 @@ type comparedPart struct {
 	folders []string
 	leftOut []LeftOut
 	indexed bool // a stamp depends on git's index
-	derived bool // a folder is left out because it can be made again
 }
 
 // comparePart compares the names from one position in the folder to another. The last part also requires that the stat cache has no more.
@@ -93,7 +89,6 @@ func (w *worker) comparePart(f *folder, fd, from, to int, last bool) (p compared
 			p.folders = append(p.folders, string(name))
 		case leftOutKind:
 			p.leftOut = append(p.leftOut, LeftOut{Path: join(f.path, string(name)), Why: s.text})
-			p.derived = p.derived || s.isDerived()
 		}
 		p.indexed = p.indexed || s.dependsOnIndex()
 	}
@@ -122,7 +117,7 @@ func (w *worker) looksSame(f *folder, fd int, name []byte, s *stamp) bool {
 	}
 	switch {
 	case s.isDerived(): // the evidence in it may be gone
-		return !f.known && w.derived(fd, string(name)) == s.text
+		return w.derived(f, fd, string(name)) == s.text
 	case s.kind == leftOutKind: // try unreadable names again
 		return s.mode != unix.DT_UNKNOWN && (isRule(s.text) || isSpecial(byte(s.mode)))
 	case s.kind == byte(Folder):

@@ -316,21 +316,20 @@ func (w *worker) keep(f *folder) (err error) {
 	return err
 }
 
-// has reports whether the folder listed last contains name.
-func (w *worker) has(name string) bool {
+// has reports whether a folder contains name. It must be the one listed last, or need no listing.
+func (w *worker) has(f *folder, name string) bool {
+	if f.known {
+		return f.old.has(name)
+	}
 	_, found := slices.BinarySearchFunc(w.names, name, func(d dirent, name string) int { return strings.Compare(d.name, name) })
 	return found
 }
 
 // readRules loads the rules for the folder's entries.
 func (w *worker) readRules(f *folder, fd int) error {
-	has := w.has
-	if f.known {
-		has = f.old.has
-	}
 	var patterns [2][]byte
 	for i, name := range []string{ignore.GitFile, ignore.PawlFile} {
-		if !has(name) {
+		if !w.has(f, name) {
 			continue
 		}
 		data, err := readPatterns(fd, name)
@@ -402,9 +401,6 @@ func (w *walk) makeTree(f *folder) error {
 	}
 	for i := range names {
 		b.entries = names[i].append(b.entries)
-		if names[i].isDerived() { // what is in that folder decides, too
-			b.stamp = folderStamp{}
-		}
 	}
 	var err error
 	b.tree, err = w.batch.Put(encodeTree(entries))
