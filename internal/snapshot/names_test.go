@@ -176,10 +176,11 @@ func TestNamesThatNoFolderHas(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"../secret", outside, "folder/file", "", ".", "..", ".pawl", "b\x00", "a", "0", "\x00"} {
+	for _, name := range []string{"../secret", outside, "folder/file", "./folder/file", "", ".", "..", ".pawl", "b\x00", "a", "0", "\x00"} {
 		w := newWorkspace(t)
 		w.write("sub/a", "1")
 		w.write("sub/folder/file", "2")
+		w.write("sub/folder/other", "2")
 		w.settle()
 		want := w.take()
 		w.settle()
@@ -190,10 +191,10 @@ func TestNamesThatNoFolderHas(t *testing.T) {
 		forged.set(&st)
 		b.entries, b.names = forged.append(slices.Clone(b.entries)), b.names+1
 		w.store.last.cache.blocks["sub"] = &b
-		w.write("sub/folder/file", "3")
+		w.write("sub/folder/other", "3")
 		r := w.take()
-		equal(t, []string{"sub/a", "sub/folder/file"}, w.files(r))
-		if got := w.at(r, "sub/folder/file"); got != "file 0644 3" {
+		equal(t, []string{"sub/a", "sub/folder/file", "sub/folder/other"}, w.files(r))
+		if got := w.at(r, "sub/folder/other"); got != "file 0644 3" {
 			t.Errorf("%q: %s", name, got)
 		}
 	}
