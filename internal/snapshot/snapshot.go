@@ -4,10 +4,10 @@
 // ignores, .pawl and .git at any depth, and sockets, pipes and devices. It holds content and permission bits, but no
 // times, owners, extended attributes or hard links. It lists what was left out, also the .git of nested repositories.
 //
-// Taking a snapshot reads only files whose size, times or inode changed since the last one. With Watch, snapshots of some kinds skip
-// folders in which the kernel has reported no change. Taking one never writes to the
-// workspace or to .git, and takes no lock there. A restore never removes or overwrites anything that is not in a
-// snapshot.
+// Taking a snapshot reads only files whose size, times or inode changed since the last one, and lists only folders whose times or inode
+// did, except on file systems that are not known to change the times of a folder with its names. With Watch, snapshots of some kinds skip
+// folders in which the kernel has reported no change. Taking one never writes to the workspace or to .git, and takes no lock there. A
+// restore never removes or overwrites anything that is not in a snapshot.
 //
 // A file that changes during the read is read again, three times at most; then its last content is stored, and the next
 // snapshot reads it again. A file that disappears meanwhile is not in the snapshot. Unreadable files, files over 2 TiB
@@ -15,7 +15,7 @@
 // descriptors, the snapshot fails.
 //
 // Names and link targets may be any bytes. Links are never followed. A change that keeps size and mtime is seen by its
-// ctime; a change within the same clock tick is seen because files modified that late are read again. Holes in files
+// ctime; a change within the same clock tick is seen because files modified that late are read again, and folders listed. Holes in files
 // over 8 MiB are neither read nor filled on restore. Hard links are restored as separate files.
 //
 // A restore replaces files and never writes into them, so hard links outside the workspace keep their content. A file

@@ -236,6 +236,7 @@ func (b *block) encode() {
 	body = append(body, b.rules[:]...)
 	body = append(body, b.entries...)
 	b.raw = append(binary.AppendUvarint(make([]byte, 0, len(body)+4), uint64(len(body))), body...)
+	b.entries = b.raw[len(b.raw)-len(b.entries):] // once in memory
 }
 
 // entry returns the folder as an entry without name.
