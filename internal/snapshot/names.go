@@ -41,6 +41,26 @@ func (s folderStamp) settled(started int64) bool {
 	return s != (folderStamp{}) && s.ctime < started-folderGrain
 }
 
+// unlisted returns the stamp for a walk that does not list the folder. Unless the last walk settled it, only a walk that lists the folder can
+// give it a stamp.
+func (s folderStamp) unlisted(last int64) folderStamp {
+	if s.settled(last) {
+		return s
+	}
+	return folderStamp{}
+}
+
+// stamped returns the block with a stamp.
+func (b *block) stamped(stamp folderStamp) *block {
+	if b.stamp == stamp {
+		return b
+	}
+	other := *b
+	other.stamp = stamp
+	other.encode()
+	return &other
+}
+
 // knows reports whether the folder certainly has the names that the stat cache has of it.
 func (w *walk) knows(f *folder) bool {
 	return f.old != nil && f.stamp == f.old.stamp && f.stamp.settled(w.old.started) && !w.part.isPart(f.path)

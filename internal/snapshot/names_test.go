@@ -150,6 +150,40 @@ func TestWhatOnlyAListingFinds(t *testing.T) {
 	}
 }
 
+// TestWhatAWatchSkipsIsListedOnce: a folder that changed just before it was listed last may have changed since, and have the same times. The
+// watch, which says that it did not, is not enough for a walk.
+func TestWhatAWatchSkipsIsListedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	w.listsNone()
+	w.write("sub/deep/file", "1")
+	w.write("still/file", "1")
+	w.age()
+	over := watched(w)
+	over.tool()
+	for name, b := range w.store.last.cache.blocks {
+		if b.stamp == (folderStamp{}) {
+			t.Errorf("%q was listed, and has no stamp", name)
+		}
+	}
+	w.write("sub/deep/file", "2")
+	over.tool()
+	for _, name := range []string{"", "sub", "still"} {
+		if w.store.last.cache.blocks[name].stamp != (folderStamp{}) {
+			t.Errorf("%q was not listed, and has a stamp", name)
+		}
+	}
+	w.settle()
+	w.write("sub/deep/file", "3")
+	w.store.watching.base.cache.started += 2 * folderGrain
+	over.tool()
+	for _, name := range []string{"", "sub", "still"} {
+		if w.store.last.cache.blocks[name].stamp == (folderStamp{}) {
+			t.Errorf("%q was settled, and has no stamp", name)
+		}
+	}
+}
+
 // TestAFolderPassedIsNotListed: that the watch reported no change in a folder does not mean that a walk need not list it.
 func TestAFolderPassedIsNotListed(t *testing.T) {
 	t.Parallel()

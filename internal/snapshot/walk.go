@@ -196,24 +196,8 @@ func (w *worker) visit(f *folder) error {
 	}
 	defer unix.Close(fd)
 	passes := w.watched.passes(f)
-	if !passes {
-		w.watch(f, fd) // before its times are read: a later change is reported
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	f.mode = uint32(st.Mode) & 0o7777
-	f.stamp = w.stampOf(&st)
-	switch {
-	case passes:
-		f.known, f.stamp = true, f.old.stamp
-	case w.knows(f):
-		f.known = true
-	default:
-		if err := w.list(f, fd); err != nil {
-			return w.unreadable(f, err)
-		}
+	if err := w.learn(f, fd, passes); err != nil {
+		return w.unreadable(f, err)
 	}
 	if f.parent != nil { // the root's rules already include its own patterns
 		if err := w.readRules(f, fd); err != nil {
@@ -234,6 +218,7 @@ func (w *worker) visit(f *folder) error {
 		w.pass(f)
 	} else if f.unchanged = w.compare(f, fd); !f.unchanged {
 		if f.known && !w.recall(f) {
+			f.known = false
 			if err := w.list(f, fd); err != nil {
 				return w.unreadable(f, err)
 			}
@@ -250,6 +235,27 @@ func (w *worker) visit(f *folder) error {
 	f.pending.Store(int32(len(children)))
 	w.push(children...)
 	return nil
+}
+
+// learn finds out the folder's mode and, unless it passes, its names.
+func (w *worker) learn(f *folder, fd int, passes bool) error {
+	if !passes {
+		w.watch(f, fd) // before its times are read: a later change is reported
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	f.mode = uint32(st.Mode) & 0o7777
+	if passes {
+		f.known, f.stamp = true, f.old.stamp.unlisted(w.old.started)
+		return nil
+	}
+	f.stamp = w.stampOf(&st)
+	if f.known = w.knows(f); f.known {
+		return nil
+	}
+	return w.list(f, fd)
 }
 
 // unreadable handles a folder that cannot be read: gone, replaced by something else, or left out.
@@ -459,13 +465,7 @@ func (w *walk) addBlock(b *block, fresh bool) {
 
 // addOld adds the block of an unchanged folder. New times of the folder alone are not worth a write of the stat cache.
 func (w *walk) addOld(f *folder) {
-	b := f.old
-	if b.stamp != f.stamp {
-		renewed := *b
-		b = &renewed
-		b.stamp = f.stamp
-		b.encode()
-	}
+	b := f.old.stamped(f.stamp)
 	w.addBlock(b, false)
 	if !f.known && f.stamp.settled(w.started.UnixNano()) {
 		w.mu.Lock()

@@ -251,7 +251,7 @@ func (w *walk) carry() {
 	}
 	for folder, b := range w.watched.base.cache.blocks {
 		if w.watched.kept(folder) {
-			w.blocks = append(w.blocks, b)
+			w.blocks = append(w.blocks, b.stamped(b.stamp.unlisted(w.old.started)))
 		}
 	}
 	for _, l := range w.watched.base.leftOut {
