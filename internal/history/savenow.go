@@ -25,6 +25,7 @@ func SaveNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg config
 		return SavedCheckpoint{}, err
 	}
 	defer store.Close()
+	store.ReadAhead()
 	saved := SavedCheckpoint{Run: run}
 	return saved, journalCheckpoint(ctx, p, run, by, func(at Position) (pawl.Checkpoint, error) {
 		if err := runs.RequireNoRestore(ctx, p); err != nil {

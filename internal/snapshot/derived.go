@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
-
-	"pawl/internal/snapshot/ignore"
 )
 
 // derivedPrefix starts the reason for leaving out a folder that a tool can make again.
@@ -25,14 +23,14 @@ var derivedBeside = map[string][]string{
 // cacheTag is the beginning of a valid CACHEDIR.TAG (https://bford.info/cachedir/).
 const cacheTag = "Signature: 8a477f597d28d172789f06886806bc55"
 
-// derived returns the reason for leaving out a folder in the folder listed last: the evidence that a tool makes it. "" if
-// there is none. Names like build and dist are no evidence.
-func (w *worker) derived(fd int, name string) string {
+// derived returns the reason for leaving out a folder in another one, which has is about: the evidence that a tool makes it. "" if there is
+// none. Names like build and dist are no evidence.
+func (w *worker) derived(f *folder, fd int, name string) string {
 	if sources, known := derivedBeside[name]; known {
 		if len(sources) == 0 {
 			return derivedPrefix + "Python bytecode"
 		}
-		if at := slices.IndexFunc(sources, w.has); at >= 0 {
+		if at := slices.IndexFunc(sources, func(source string) bool { return w.has(f, source) }); at >= 0 {
 			return derivedPrefix + sources[at] + " is next to it"
 		}
 	}
@@ -69,14 +67,14 @@ func hasCacheTag(fd int, name string) bool {
 }
 
 // leavesOut returns the reason why the walk leaves out a name that git does not track; "" if it does not.
-func (w *worker) leavesOut(rules *ignore.Rules, fd int, name string, isDir bool) string {
+func (w *worker) leavesOut(f *folder, fd int, name string, isDir bool) string {
 	switch {
 	case name == gitFolder:
 		return whyNested
-	case rules.Ignored(name, isDir):
-		return ruleText(rules, name, isDir)
-	case !isDir || w.keepDerived || rules.Included(name, isDir):
+	case f.rules.Ignored(name, isDir):
+		return ruleText(f.rules, name, isDir)
+	case !isDir || w.keepDerived || f.rules.Included(name, isDir):
 		return ""
 	}
-	return w.derived(fd, name)
+	return w.derived(f, fd, name)
 }

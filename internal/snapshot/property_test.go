@@ -144,6 +144,9 @@ func TestRandomStories(t *testing.T) {
 		var was []map[string]string
 		p.now = contents(p.t, p.root)
 		for range 25 {
+			if p.IntN(3) == 0 {
+				p.settle()
+			}
 			for range p.IntN(8) {
 				p.edit()
 			}

@@ -70,7 +70,7 @@ func (w *worker) scanName(f *folder, fd int, d dirent, s, old *stamp) (there boo
 	}
 	kind := st.Mode & unix.S_IFMT
 	path := join(f.path, d.name)
-	if why := w.leavesOut(f.rules, fd, d.name, kind == unix.S_IFDIR); why != "" {
+	if why := w.leavesOut(f, fd, d.name, kind == unix.S_IFDIR); why != "" {
 		if s.tracked, err = w.tracked.covers(path, kind == unix.S_IFDIR); err != nil {
 			return false, err
 		}

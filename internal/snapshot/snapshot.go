@@ -4,10 +4,10 @@
 // ignores, .pawl and .git at any depth, and sockets, pipes and devices. It holds content and permission bits, but no
 // times, owners, extended attributes or hard links. It lists what was left out, also the .git of nested repositories.
 //
-// Taking a snapshot reads only files whose size, times or inode changed since the last one. With Watch, snapshots of some kinds skip
-// folders in which the kernel has reported no change. Taking one never writes to the
-// workspace or to .git, and takes no lock there. A restore never removes or overwrites anything that is not in a
-// snapshot.
+// Taking a snapshot reads only files whose size, times or inode changed since the last one, and lists only folders whose times or inode
+// did, except on file systems that are not known to change the times of a folder with its names. With Watch, snapshots of some kinds skip
+// folders in which the kernel has reported no change. Taking one never writes to the workspace or to .git, and takes no lock there. A
+// restore never removes or overwrites anything that is not in a snapshot.
 //
 // A file that changes during the read is read again, three times at most; then its last content is stored, and the next
 // snapshot reads it again. A file that disappears meanwhile is not in the snapshot. Unreadable files, files over 2 TiB
@@ -15,7 +15,7 @@
 // descriptors, the snapshot fails.
 //
 // Names and link targets may be any bytes. Links are never followed. A change that keeps size and mtime is seen by its
-// ctime; a change within the same clock tick is seen because files modified that late are read again. Holes in files
+// ctime; a change within the same clock tick is seen because files modified that late are read again, and folders listed. Holes in files
 // over 8 MiB are neither read nor filled on restore. Hard links are restored as separate files.
 //
 // A restore replaces files and never writes into them, so hard links outside the workspace keep their content. A file
@@ -338,11 +338,10 @@ func (s *Store) scanUpTo(ctx context.Context, include []string, part extent, lim
 		l.leftOut = append(l.leftOut, slices.DeleteFunc(before, func(o LeftOut) bool { return part.reads(o.Path) })...)
 	}
 	slices.SortFunc(l.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
-	saved := false
-	if l.isWhole() && !s.cfg.ReadOnly && !l.watched.defersSave(l.walk) {
-		saved = l.saveStatCache()
+	if l.isWhole() {
+		found := l.found()
+		s.watching.end(l.walk, found, l.saveStatCache(found))
 	}
-	s.watching.end(l.walk, saved)
 	return l, nil
 }
 
@@ -405,16 +404,32 @@ func openFolder(path string) (int, error) {
 	return fd, nil
 }
 
-// saveStatCache writes the stat cache if it is worth it, and reports whether the file has all of it. Its objects need not be in the store:
-// readers check that.
-func (l *scan) saveStatCache() bool {
-	if !l.stale && len(l.blocks) == len(l.old.blocks) && l.index {
-		return true
-	}
-	if l.lacksLittle() {
+// saveStatCache keeps what the walk found for the next one of this process, and writes the stat file if it is worth it. It reports whether
+// the file has all of it. Its objects need not be in the store: readers check that.
+func (l *scan) saveStatCache(found *statCache) bool {
+	last := &l.store.last
+	last.cache, last.unread = found, last.unread+l.read
+	lacks := l.lacks()
+	switch {
+	case l.store.cfg.ReadOnly, l.watched.defersSave(l.walk):
+		return false
+	case !l.stale && len(l.blocks) == len(l.old.blocks) && l.index && !l.agedMuch():
+		return lacks == 0
+	case l.lacksLittle(lacks):
 		return false
 	}
-	return writeStatCache(l.store.statFile(), l.started.UnixNano(), l.tracked.key, l.blocks) == nil // losing it only makes the next walk slower
+	if writeStatCache(l.store.statFile(), found.started, found.index, l.blocks) != nil { // losing it only makes the next walk slower
+		return false
+	}
+	for _, b := range l.blocks {
+		b.unsaved = false
+	}
+	file, err := disk.Lstat(l.store.statFile())
+	*last = lastCache{cache: found}
+	if err == nil { // else the next walk reads the file
+		last.file = file
+	}
+	return true
 }
 
 func (s *Store) statFile() string { return filepath.Join(s.cfg.Dir, "stat") }

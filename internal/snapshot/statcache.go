@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -15,7 +16,8 @@ import (
 )
 
 // statCache records the tree of each folder at the last walk, and the size, times, inode and content ID of each name in
-// it. Names that still match need not be read again. A cache that is damaged in any way counts as empty.
+// it. Names that still match need not be read again, and a folder that still has its times need not be listed again. A cache that is
+// damaged in any way counts as empty.
 //
 // File format: statMagic, start of the walk (8 bytes), index key (16 bytes), blocks, CRC-32C of everything before. A
 // block is one folder.
@@ -30,11 +32,14 @@ type block struct {
 	raw     []byte // the encoded block, as in the file
 	path    string
 	mode    uint32
+	stamp   folderStamp
+	names   int // number of entries
 	tree    pack.ID
 	size    int64 // of all files below
 	files   int   // below
 	rules   ignore.Sum
 	entries []byte // encoded stamps
+	unsaved bool   // the stat file lacks it. The Store's mutex guards it.
 }
 
 // stamp is the record of one name. For a folder it records only that it exists; the folder has its own block. For a
@@ -52,7 +57,7 @@ type stamp struct {
 }
 
 const (
-	statMagic   = "pawl stat 1\n"
+	statMagic   = "pawl stat 2\n"
 	leftOutKind = 'x'
 	trackedBit  = 0x80 // set in a stamp's kind
 )
@@ -74,14 +79,15 @@ func readStatCache(path string) *statCache {
 	return emptyStatCache()
 }
 
-// lastCache is the stat file as it was read last.
+// lastCache is what this process knows of the last walk: the stat file as it was read or written last, or what a walk has found since.
 type lastCache struct {
-	file  fs.FileInfo // nil: none was read
-	cache *statCache
+	file   fs.FileInfo // nil: there was none
+	cache  *statCache
+	unread int64 // bytes of files read since
 }
 
-// statCache returns the stat file. It reads the file only if that was replaced since it was read last; nobody changes one in place. What an
-// older file says is true as well: the walk compares it with the files and the store. The caller holds s.mu.
+// statCache returns what the last walk of this process found, or the stat file, if that was replaced since; nobody changes one in place. What an
+// older one says is true as well: the walk compares it with the files and the store. The caller holds s.mu.
 func (s *Store) statCache() *statCache {
 	file, err := disk.Lstat(s.statFile())
 	if err != nil {
@@ -135,26 +141,28 @@ func parseStatCache(data []byte) (c *statCache, ok bool) {
 func readBlock(raw, body []byte) (*block, bool) {
 	f := blockReader{rest: body}
 	b := &block{raw: raw, path: string(f.text()), mode: uint32(f.number())}
+	b.stamp = folderStamp{inode: f.number(), mtime: f.long(), ctime: f.long()}
+	names := f.number()
 	copy(b.tree[:], f.bytes(len(b.tree)))
 	b.size, b.files = int64(f.number()), int(f.number())
 	copy(b.rules[:], f.bytes(len(b.rules)))
-	b.entries = f.rest
-	return b, !f.bad
+	b.entries, b.names = f.rest, int(names)
+	return b, !f.bad && names <= uint64(len(b.entries))
 }
 
 // writeStatCache writes the cache without syncing it. It needs an open batch: the next batch removes the temporary file
 // that a crash leaves.
-func writeStatCache(path string, started int64, index indexKey, blocks [][]byte) error {
+func writeStatCache(path string, started int64, index indexKey, blocks []*block) error {
 	size := len(statMagic) + 12 + len(index)
 	for _, b := range blocks {
-		size += len(b)
+		size += len(b.raw)
 	}
 	out := make([]byte, 0, size)
 	out = append(out, statMagic...)
 	out = binary.LittleEndian.AppendUint64(out, uint64(started))
 	out = append(out, index[:]...)
 	for _, b := range blocks {
-		out = append(out, b...)
+		out = append(out, b.raw...)
 	}
 	out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
 	temp := filepath.Join(filepath.Dir(path), "temp-stat-"+disk.RandomHex(8))
@@ -162,24 +170,46 @@ func writeStatCache(path string, started int64, index indexKey, blocks [][]byte)
 }
 
 const (
-	smallCache = 1 << 20 // bytes of a stat file that is written whenever it changes
+	smallCache = 1 << 17 // bytes of a stat file that is written whenever it changes
 	smallPart  = 16      // a larger one may lack 1/smallPart of its blocks
 )
 
 // lacksLittle reports whether the stat file lacks so little that the next walk finds it out in less time than it takes to write all of the
 // file now. What it lacks adds up from walk to walk, until it is written. A change of git's index alone is little if few names depend on it.
-func (l *scan) lacksLittle() bool {
+func (l *scan) lacksLittle(lacks int) bool {
 	if l.watched.remembers() || len(l.blocks) < len(l.old.blocks)/2 { // what it lacks is not known, or most of it is of folders that are gone
 		return false
 	}
 	size := l.cacheSize()
-	return size > l.store.small && l.renewed < size/l.store.part && l.read < int64(size)
+	return size > l.store.small && lacks < size/l.store.part && l.store.last.unread < int64(size)
+}
+
+// lacks returns how many bytes of what the walk found are not in the stat file. Times of folders do not count.
+func (w *walk) lacks() (bytes int) {
+	for _, b := range w.blocks {
+		if b.unsaved {
+			bytes += len(b.raw)
+		}
+	}
+	return bytes
+}
+
+// agedMuch reports whether a new stat file would spare the next walk the listing of many folders.
+func (l *scan) agedMuch() bool { return l.aged > l.cacheSize()/l.store.part }
+
+// found returns what the walk found as a stat cache.
+func (w *walk) found() *statCache {
+	c := &statCache{started: w.started.UnixNano(), index: w.tracked.key, blocks: make(map[string]*block, len(w.blocks))}
+	for _, b := range w.blocks {
+		c.blocks[b.path] = b
+	}
+	return c
 }
 
 // cacheSize returns the size of the stat file that the walk would write, in bytes.
 func (w *walk) cacheSize() (size int) {
 	for _, b := range w.blocks {
-		size += len(b)
+		size += len(b.raw)
 	}
 	return size
 }
@@ -191,17 +221,22 @@ func (w *walk) noteRead(bytes int64) {
 	w.read += bytes
 }
 
-// encode returns the block, preceded by its length.
-func (b *block) encode() []byte {
-	body := make([]byte, 0, len(b.path)+len(b.entries)+80)
+// encode sets raw: the block, preceded by its length.
+func (b *block) encode() {
+	body := make([]byte, 0, len(b.path)+len(b.entries)+112)
 	body = appendText(body, b.path)
 	body = binary.AppendUvarint(body, uint64(b.mode))
+	body = binary.AppendUvarint(body, b.stamp.inode)
+	body = binary.LittleEndian.AppendUint64(body, uint64(b.stamp.mtime))
+	body = binary.LittleEndian.AppendUint64(body, uint64(b.stamp.ctime))
+	body = binary.AppendUvarint(body, uint64(b.names))
 	body = append(body, b.tree[:]...)
 	body = binary.AppendUvarint(body, uint64(b.size))
 	body = binary.AppendUvarint(body, uint64(b.files))
 	body = append(body, b.rules[:]...)
 	body = append(body, b.entries...)
-	return append(binary.AppendUvarint(make([]byte, 0, len(body)+4), uint64(len(body))), body...)
+	b.raw = append(binary.AppendUvarint(make([]byte, 0, len(body)+4), uint64(len(body))), body...)
+	b.entries = b.raw[len(b.raw)-len(b.entries):] // once in memory
 }
 
 // entry returns the folder as an entry without name.
@@ -322,6 +357,11 @@ func (s *stamp) matches(st *unix.Stat_t) bool {
 func (s *stamp) set(st *unix.Stat_t) {
 	s.size, s.inode, s.mode = st.Size, st.Ino, uint32(st.Mode)
 	s.mtime, s.ctime = timesOf(st)
+}
+
+// isDerived reports whether the name was left out because a tool can make it again.
+func (s *stamp) isDerived() bool {
+	return s.kind == leftOutKind && strings.HasPrefix(s.text, derivedPrefix)
 }
 
 // entry returns the stamp of a file or link as an entry.

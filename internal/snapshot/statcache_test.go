@@ -22,7 +22,7 @@ func (w *workspace) forge(after int64) {
 	var st unix.Stat_t
 	w.must(unix.Lstat(w.path("a"), &st))
 	_, ctime := timesOf(&st)
-	var blocks [][]byte
+	var blocks []*block
 	for _, b := range c.blocks {
 		forged := *b
 		forged.entries = nil
@@ -32,7 +32,8 @@ func (w *workspace) forge(after int64) {
 			}
 			forged.entries = s.append(forged.entries)
 		}
-		blocks = append(blocks, forged.encode())
+		forged.encode()
+		blocks = append(blocks, &forged)
 	}
 	w.must(writeStatCache(w.store.statFile(), ctime+after, c.index, blocks))
 }
@@ -171,7 +172,9 @@ func FuzzStatCache(f *testing.F) {
 	} {
 		b.entries = s.append(b.entries)
 	}
-	f.Add(b.encode())
+	b.names = 4
+	b.encode()
+	f.Add(b.raw)
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file := append([]byte(statMagic), make([]byte, 8+len(indexKey{}))...)

@@ -34,3 +34,11 @@ func kindOf(mode os.FileMode) byte {
 }
 
 func timesOf(st *unix.Stat_t) (mtime, ctime int64) { return st.Mtim.Nano(), st.Ctim.Nano() }
+
+// statName is fstatat(2) for a name in an open folder. It follows no link.
+func statName(fd int, name []byte, st *unix.Stat_t) error {
+	return unix.Fstatat(fd, string(name), st, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// timesNames reports whether the file system of an open folder is one that changes the times of a folder with each change of its names.
+func timesNames(int) bool { return false }

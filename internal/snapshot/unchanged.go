@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"runtime"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -13,11 +12,15 @@ func (w *worker) compare(f *folder, fd int) bool {
 	if f.old == nil || !f.intact || f.old.rules != f.rules.Sum() {
 		return false
 	}
-	parts := make([]comparedPart, max(1, min(len(w.names)/minPart, runtime.GOMAXPROCS(0))))
+	names := len(w.names)
+	if f.known {
+		names = f.old.names
+	}
+	parts := make([]comparedPart, max(1, min(names/minPart, runtime.GOMAXPROCS(0))))
 	var others sync.WaitGroup
 	for i := range parts {
-		from, to := i*len(w.names)/len(parts), (i+1)*len(w.names)/len(parts)
-		compare := func() { parts[i] = w.comparePart(f, fd, from, to) }
+		from, to := i*names/len(parts), (i+1)*names/len(parts)
+		compare := func() { parts[i] = w.comparePart(f, fd, from, to, to == names) }
 		if i < len(parts)-1 {
 			others.Go(compare)
 		} else {
@@ -59,50 +62,69 @@ type comparedPart struct {
 	indexed bool // a stamp depends on git's index
 }
 
-// comparePart compares the names from one position in w.names to another. The last part also requires that the stat cache has no more.
-func (w *worker) comparePart(f *folder, fd, from, to int) (p comparedPart) {
+// comparePart compares the names from one position in the folder to another. The last part also requires that the stat cache has no more.
+func (w *worker) comparePart(f *folder, fd, from, to int, last bool) (p comparedPart) {
 	known := blockReader{rest: f.old.entries}
 	var s stamp
+	var before []byte
 	for range from {
-		known.next(&s)
+		before, _ = known.next(&s)
 	}
 	for i := from; i < to; i++ {
 		if (i-from)%yieldEvery == yieldEvery-1 {
 			runtime.Gosched() // to a goroutine that does something else meanwhile
 		}
-		d := &w.names[i]
 		name, ok := known.next(&s)
-		if !ok || string(name) != d.name || !w.looksSame(f, fd, d, &s) {
+		switch {
+		case !ok:
+			return p
+		case !f.known && !w.names[i].fits(name, &s), f.known && !follows(before, name): // the file may say anything
+			return p
+		case !w.looksSame(f, fd, name, &s):
 			return p
 		}
+		before = name
 		switch s.kind {
 		case byte(Folder):
-			p.folders = append(p.folders, d.name)
+			p.folders = append(p.folders, string(name))
 		case leftOutKind:
-			p.leftOut = append(p.leftOut, LeftOut{Path: join(f.path, d.name), Why: s.text})
+			p.leftOut = append(p.leftOut, LeftOut{Path: join(f.path, string(name)), Why: s.text})
 		}
 		p.indexed = p.indexed || s.dependsOnIndex()
 	}
 	_, more := known.next(&s)
-	p.same = !known.bad && (to < len(w.names) || !more)
+	p.same = !known.bad && (!last || !more)
 	return p
 }
 
-// looksSame reports whether a name matches its stamp.
-func (w *worker) looksSame(f *folder, fd int, d *dirent, s *stamp) bool {
+// fits reports whether a name has the one of a stamp, and its type.
+func (d *dirent) fits(name []byte, s *stamp) bool {
+	switch {
+	case string(name) != d.name:
+		return false
+	case s.kind == byte(Folder), s.isDerived():
+		return d.kind == unix.DT_DIR
+	case s.kind == leftOutKind:
+		return s.mode == uint32(d.kind)
+	}
+	return true
+}
+
+// looksSame reports whether what has the name matches its stamp.
+func (w *worker) looksSame(f *folder, fd int, name []byte, s *stamp) bool {
 	if s.dependsOnIndex() && !w.index {
 		return false // git's index changed: whether git tracks the name is open
 	}
 	switch {
-	case s.kind == leftOutKind && strings.HasPrefix(s.text, derivedPrefix): // the evidence in it may be gone
-		return d.kind == unix.DT_DIR && w.derived(fd, d.name) == s.text
+	case s.isDerived(): // the evidence in it may be gone
+		return w.derived(f, fd, string(name)) == s.text
 	case s.kind == leftOutKind: // try unreadable names again
-		return s.mode == uint32(d.kind) && d.kind != unix.DT_UNKNOWN && (isRule(s.text) || isSpecial(d.kind))
+		return s.mode != unix.DT_UNKNOWN && (isRule(s.text) || isSpecial(byte(s.mode)))
 	case s.kind == byte(Folder):
-		return d.kind == unix.DT_DIR
+		return true
 	}
 	var st unix.Stat_t
-	if err := unix.Fstatat(fd, d.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := statName(fd, name, &st); err != nil {
 		return false
 	}
 	w.noteLinks(f, &st)

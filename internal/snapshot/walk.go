@@ -24,7 +24,7 @@ import (
 )
 
 // walk scans the workspace once, in parallel, and adds new content to the batch. A folder's tree is made when all its
-// subfolders are finished. An unchanged folder costs one stat per name.
+// subfolders are finished. An unchanged folder costs one stat per name. Its names are those of the stat cache if its own times are.
 type walk struct {
 	ctx     context.Context
 	root    int // descriptor
@@ -37,6 +37,8 @@ type walk struct {
 	index   bool         // git's index is the one that the stat cache was written with
 	watched *watchedWalk // nil: without a watch
 	started time.Time
+	device  uint64 // the root's; only its folders have reliable times
+	timed   bool   // the root's file system changes the times of a folder with its names
 
 	zeros   sync.Once // guards putting zeroBlock
 	zeroErr error
@@ -50,10 +52,10 @@ type walk struct {
 	keepDerived bool      // store derived folders too
 	newLeftOut  []LeftOut // what the last walk did not leave out
 	leftover    []string  // temporary files of an interrupted restore
-	blocks      [][]byte
+	blocks      []*block
 	trees       map[pack.ID][]Entry // trees that the stat cache did not have
 	stale       bool                // the stat cache must be rewritten
-	renewed     int                 // bytes of the blocks that it did not spare the walk
+	aged        int                 // bytes of the blocks that would have spared the walk the listing of a folder
 	read        int64               // bytes of files
 }
 
@@ -63,6 +65,8 @@ type folder struct {
 	path      string // relative to the root, which is ""
 	rules     *ignore.Rules
 	old       *block
+	stamp     folderStamp
+	known     bool // its names are those of old: it need not be listed
 	intact    bool // the store has all objects that old names
 	unchanged bool // its names all match old
 	gone      bool // no longer a folder, or unreadable
@@ -97,6 +101,9 @@ func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 	w.more.L = &w.mu
 	w.trees = map[pack.ID][]Entry{}
 	w.started = time.Now()
+	if err := w.trustTimes(); err != nil {
+		return Entry{}, err
+	}
 	top := &folder{rules: rules, old: w.old.blocks[""], before: w.part.base.Tree}
 	w.push(top)
 	stop := context.AfterFunc(w.ctx, func() { w.fail(context.Cause(w.ctx)) })
@@ -188,19 +195,9 @@ func (w *worker) visit(f *folder) error {
 		return w.unreadable(f, err)
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	f.mode = uint32(st.Mode) & 0o7777
 	passes := w.watched.passes(f)
-	if passes {
-		w.recall(f)
-	} else {
-		w.watch(f, fd)
-		if err := w.list(f, fd); err != nil {
-			return w.unreadable(f, err)
-		}
+	if err := w.learn(f, fd, passes); err != nil {
+		return w.unreadable(f, err)
 	}
 	if f.parent != nil { // the root's rules already include its own patterns
 		if err := w.readRules(f, fd); err != nil {
@@ -220,6 +217,12 @@ func (w *worker) visit(f *folder) error {
 	if passes {
 		w.pass(f)
 	} else if f.unchanged = w.compare(f, fd); !f.unchanged {
+		if f.known && !w.recall(f) {
+			f.known = false
+			if err := w.list(f, fd); err != nil {
+				return w.unreadable(f, err)
+			}
+		}
 		err = w.scanFolder(f, fd)
 	}
 	if err != nil {
@@ -232,6 +235,27 @@ func (w *worker) visit(f *folder) error {
 	f.pending.Store(int32(len(children)))
 	w.push(children...)
 	return nil
+}
+
+// learn finds out the folder's mode and, unless it passes, its names.
+func (w *worker) learn(f *folder, fd int, passes bool) error {
+	if !passes {
+		w.watch(f, fd) // before its times are read: a later change is reported
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	f.mode = uint32(st.Mode) & 0o7777
+	if passes {
+		f.known, f.stamp = true, f.old.stamp.unlisted(w.old.started)
+		return nil
+	}
+	f.stamp = w.stampOf(&st)
+	if f.known = w.knows(f); f.known {
+		return nil
+	}
+	return w.list(f, fd)
 }
 
 // unreadable handles a folder that cannot be read: gone, replaced by something else, or left out.
@@ -264,6 +288,7 @@ func (w *worker) list(f *folder, fd int) error {
 			w.mu.Lock()
 			w.leftover = append(w.leftover, join(f.path, string(name)))
 			w.mu.Unlock()
+			f.stamp = folderStamp{} // the next walk must find it, too
 			return
 		}
 		w.arena = append(doubled(w.arena, len(name)), name...)
@@ -297,8 +322,11 @@ func (w *worker) keep(f *folder) (err error) {
 	return err
 }
 
-// has reports whether the folder listed last contains name.
-func (w *worker) has(name string) bool {
+// has reports whether a folder contains name. It must be the one listed last, or need no listing.
+func (w *worker) has(f *folder, name string) bool {
+	if f.known {
+		return f.old.has(name)
+	}
 	_, found := slices.BinarySearchFunc(w.names, name, func(d dirent, name string) int { return strings.Compare(d.name, name) })
 	return found
 }
@@ -307,7 +335,7 @@ func (w *worker) has(name string) bool {
 func (w *worker) readRules(f *folder, fd int) error {
 	var patterns [2][]byte
 	for i, name := range []string{ignore.GitFile, ignore.PawlFile} {
-		if !w.has(name) {
+		if !w.has(f, name) {
 			continue
 		}
 		data, err := readPatterns(fd, name)
@@ -361,7 +389,7 @@ func (w *walk) finish(f *folder) error {
 func (w *walk) makeTree(f *folder) error {
 	if f.unchanged && f.old.mode == f.mode && !slices.ContainsFunc(f.children, (*folder).changed) {
 		f.tree = f.old.entry()
-		w.addBlock(f.old.raw, false)
+		w.addOld(f)
 		return nil
 	}
 	if f.unchanged {
@@ -372,7 +400,7 @@ func (w *walk) makeTree(f *folder) error {
 		entries = append(entries, slices.DeleteFunc(f.base, func(e Entry) bool { return w.part.readsIn(f.path, e.Name) })...)
 		slices.SortFunc(entries, func(a, b Entry) int { return compareName(a, b.Name) })
 	}
-	b := block{path: f.path, mode: f.mode, rules: f.rules.Sum()}
+	b := &block{path: f.path, mode: f.mode, stamp: f.stamp, names: len(names), rules: f.rules.Sum(), unsaved: true}
 	for _, e := range entries {
 		b.size += e.Size
 		b.files += e.count()
@@ -386,11 +414,10 @@ func (w *walk) makeTree(f *folder) error {
 		return err
 	}
 	f.tree = b.entry()
-	raw := b.encode()
-	w.addBlock(raw, f.old == nil || !bytes.Equal(raw, f.old.raw) || slices.ContainsFunc(names, w.old.mustReread))
+	b.encode()
+	w.addBlock(b, f.old == nil || !bytes.Equal(b.raw, f.old.raw) || slices.ContainsFunc(names, w.old.mustReread))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.renewed += len(raw)
 	if w.watched != nil {
 		w.watched.fresh[f.path] = true
 	}
@@ -429,11 +456,22 @@ func (f *folder) entries() ([]Entry, []stamp) {
 	return entries, names
 }
 
-func (w *walk) addBlock(block []byte, fresh bool) {
+func (w *walk) addBlock(b *block, fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.blocks = append(w.blocks, block)
+	w.blocks = append(w.blocks, b)
 	w.stale = w.stale || fresh
+}
+
+// addOld adds the block of an unchanged folder. New times of the folder alone are not worth a write of the stat cache.
+func (w *walk) addOld(f *folder) {
+	b := f.old.stamped(f.stamp)
+	w.addBlock(b, false)
+	if !f.known && f.stamp.settled(w.started.UnixNano()) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.aged += len(b.raw)
+	}
 }
 
 // maxPatterns is the largest pattern file that is read, in bytes.

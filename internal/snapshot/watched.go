@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"encoding/binary"
 	"path"
 	"strings"
 	"time"
@@ -165,23 +164,11 @@ func (w *watchedWalk) whole(parent *folder, child string) bool {
 	return w != nil && (parent.whole || parent.old == nil || parent.old.rules != parent.rules.Sum() || w.changed.Trees[child])
 }
 
-// recall lists the names of a folder in which nothing has changed, as list does.
-func (w *worker) recall(f *folder) {
-	w.names = w.names[:0]
-	for _, s := range f.old.stamps() {
-		kind := byte(unix.DT_UNKNOWN)
-		if s.kind == byte(Folder) {
-			kind = unix.DT_DIR
-		}
-		w.names = append(w.names, dirent{name: s.name, kind: kind})
-	}
-}
-
 // pass collects the subfolders of a folder in which nothing has changed.
 func (w *worker) pass(f *folder) {
-	for _, d := range w.names {
-		if d.kind == unix.DT_DIR {
-			f.children = append(f.children, w.child(f, d.name))
+	for _, s := range f.old.stamps() {
+		if s.kind == byte(Folder) {
+			f.children = append(f.children, w.child(f, s.name))
 		}
 	}
 	f.unchanged = true
@@ -264,7 +251,7 @@ func (w *walk) carry() {
 	}
 	for folder, b := range w.watched.base.cache.blocks {
 		if w.watched.kept(folder) {
-			w.blocks = append(w.blocks, b.raw)
+			w.blocks = append(w.blocks, b.stamped(b.stamp.unlisted(w.old.started)))
 		}
 	}
 	for _, l := range w.watched.base.leftOut {
@@ -300,12 +287,12 @@ func (w *watchedWalk) defersSave(l *walk) bool {
 }
 
 // end makes what a walk found the base of the next one.
-func (w *watching) end(l *walk, saved bool) {
+func (w *watching) end(l *walk, found *statCache, saved bool) {
 	if l.watched == nil {
 		return
 	}
 	next := &base{
-		cache: &statCache{started: l.started.UnixNano(), index: l.tracked.key, blocks: make(map[string]*block, len(l.blocks))},
+		cache: found,
 		links: l.watched.links, recheck: l.watched.recheck, indexed: l.watched.indexed, fresh: l.watched.fresh,
 		leftOut: l.leftOut, generation: l.watched.generation, saved: time.Now(),
 	}
@@ -313,26 +300,10 @@ func (w *watching) end(l *walk, saved bool) {
 	if before := l.watched.base; !saved && before != nil {
 		next.saved = before.saved
 	}
-	for _, raw := range l.blocks {
-		b, ok := blockOf(raw)
-		if !ok {
-			return // the next snapshot walks
-		}
-		next.cache.blocks[b.path] = b
-	}
 	for _, left := range l.leftOut {
 		if left.Unreadable() || strings.HasPrefix(left.Why, derivedPrefix+"it has ") { // that may change without an event in this folder
 			next.recheck[treePath(path.Dir(left.Path))] = true
 		}
 	}
 	w.base = next
-}
-
-// blockOf decodes a block with its length.
-func blockOf(raw []byte) (*block, bool) {
-	length, n := binary.Uvarint(raw)
-	if n <= 0 || length != uint64(len(raw)-n) {
-		return nil, false
-	}
-	return readBlock(raw, raw[n:])
 }

@@ -127,8 +127,11 @@ func (r *Rules) with(gitignore, pawlignore []byte) *Rules {
 	return &own
 }
 
-// own parses one of the folder's own pattern files.
+// own parses one of the folder's own pattern files; nil data is an empty list.
 func (r *Rules) own(file string, data []byte) *list {
+	if data == nil {
+		return &list{}
+	}
 	return parseList(filepath.Join(r.top, r.folder, file), len(r.folder), data)
 }
 
