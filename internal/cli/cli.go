@@ -68,6 +68,7 @@ type app struct {
 	mayWait     bool                                  // the command has --wait
 	printed     []pawl.Finding                        // findings that printProblems has printed
 	secrets     func(question string) (string, error) // see secretPrompt
+	ahead       *engine.Ahead                         // the walk that began before its engine, until a person is asked
 }
 
 // Parts are the adapters that main passes in.
@@ -492,6 +493,7 @@ func (a *app) confirm(effect, question string) error {
 	if !a.interactive() {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass --yes to confirm")}
 	}
+	a.ahead.Drop()
 	if yes, err := layout.AskYesNo(a.In, a.Out, question, false); err != nil || !yes {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("canceled; nothing was changed")}
 	}

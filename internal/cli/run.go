@@ -334,7 +334,11 @@ func (o runOptions) forEngine() []string {
 // secretPrompt returns a function that asks for a secret on the terminal, once for each; nil without a terminal.
 func (a *app) secretPrompt() func(question string) (string, error) {
 	if a.secrets == nil {
-		a.secrets = supply.Once(supply.Prompt(a.In, a.Out))
+		prompt := supply.Prompt(a.In, a.Out)
+		a.secrets = supply.Once(func(question string) (string, error) {
+			a.ahead.Drop()
+			return prompt(question)
+		})
 	}
 	return a.secrets
 }
@@ -398,6 +402,7 @@ func (a *app) startInBackground(ctx context.Context, p *project.Project, choose 
 // engineStart says how to start an engine.
 type engineStart struct {
 	open     func(engine.Config) (*engine.Engine, error)
+	config   *engine.Config // nil: not yet read
 	why      string
 	parallel int
 	adopt    func() *resume.PlanDiff // called once the run is open
@@ -440,10 +445,14 @@ func (a *app) mayAnswer() bool {
 
 // runOnce runs an engine until the run ends or stops, and shows it live.
 func (a *app) runOnce(ctx context.Context, p *project.Project, s engineStart) (pawl.RunID, error) {
-	cfg, err := a.engineConfig(p)
-	if err != nil {
-		return "", err
+	if s.config == nil {
+		cfg, err := a.engineConfig(p)
+		if err != nil {
+			return "", err
+		}
+		s.config = &cfg
 	}
+	cfg := *s.config
 	cfg.LimitParallel(s.parallel)
 	cfg.Mirror, cfg.Secrets, cfg.Given = a.mirrorWith(p, s.mirror), s.secrets, s.given
 	if a.json {
