@@ -177,7 +177,7 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 	after := r.State.Seq
 	cfg.Ahead = a.ahead
 	return a.runEngine(ctx, p, engineStart{
-		why: "resume", config: &cfg, output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, flags: o.given, adopt: func() *resume.PlanDiff { return change }, by: a.author(),
+		why: "resume", config: func(*project.Project) (engine.Config, error) { return cfg, nil }, output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, flags: o.given, adopt: func() *resume.PlanDiff { return change }, by: a.author(),
 		examined: x, after: after, handover: o.handover, open: func(cfg engine.Config) (*engine.Engine, error) { return engine.Open(ctx, cfg, r) },
 	})
 }
