@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"pawl"
+	"pawl/internal/dispatch"
 	"pawl/internal/history"
 	"pawl/internal/project"
 	"pawl/internal/resume"
@@ -23,7 +24,7 @@ type Ahead struct {
 // the checkpoint has no files of before the answer.
 func WalkAhead(ctx context.Context, cfg Config, r *runs.Run) *Ahead {
 	live := r.State.Live()
-	if cfg.Snapshots.Off || len(live) == 0 {
+	if cfg.Snapshots.Off || len(live) == 0 || r.Plan == nil {
 		return nil
 	}
 	last, held := cfg.Project.EngineHolder()
@@ -42,9 +43,9 @@ func WalkAhead(ctx context.Context, cfg Config, r *runs.Run) *Ahead {
 	return &Ahead{saver: saver, last: last}
 }
 
-// leavesResult reports whether an ended attempt is of a step whose result gets a checkpoint, and left no process behind.
+// leavesResult reports whether an ended attempt is of a step whose result gets a checkpoint, is in the files, and left no process behind.
 func leavesResult(attempt *pawl.AttemptState, step *pawl.Step, exit *pawl.Exit) bool {
-	if step == nil || step.Gate != nil || step.Service != nil || attempt.Item != "" || exit == nil {
+	if step == nil || step.Gate != nil || step.Service != nil || dispatch.QueueOf(step) != "" || attempt.Item != "" || exit == nil {
 		return false
 	}
 	return exit.Exit != nil && *exit.Exit == 0 && len(exit.Unkilled) == 0
