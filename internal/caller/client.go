@@ -1,7 +1,6 @@
 package caller
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,17 +84,3 @@ func isInteractive(args []string) bool {
 
 // connectionPrefix begins the file names of the records of an MCP client; the number of its server follows.
 func connectionPrefix(a ancestor) string { return fmt.Sprintf("%d-%d.mcp-", a.PID, a.Start) }
-
-// connectionIn returns the record in dir of an ancestor that is the client of another server than this process.
-func connectionIn(dir string, a ancestor) (s Session, err error) {
-	entries, err := disk.ReadDir(dir)
-	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), connectionPrefix(a)) {
-			continue
-		}
-		if s, err = read(filepath.Join(dir, entry.Name())); err == nil && s.Server != process.Self() {
-			return s, nil
-		}
-	}
-	return Session{}, errors.Join(err, os.ErrNotExist)
-}

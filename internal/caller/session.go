@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,13 +93,14 @@ func parse(data []byte) (s Session, err error) { return s, json.Unmarshal(data, 
 // recordedSession returns the session of the nearest ancestor that has a record, and which ancestor that is. The
 // environment of this process may name another state folder than the agent's own, which is therefore searched too.
 func recordedSession(environ []string, above []ancestor) (s Session, at int, found bool) {
-	own := stateFolders(environ)
+	own, all := stateFolders(environ), records{}
 	for i, a := range above {
-		for _, dir := range slices.Concat(own, stateFolders(a.environ)) {
-			s, err := read(filepath.Join(dir, folder, name(a.PID, a.Start)))
-			if err != nil {
-				s, err = connectionIn(filepath.Join(dir, folder), a)
+		dirs := slices.Concat(own, stateFolders(a.environ))
+		for at, dir := range dirs {
+			if slices.Contains(dirs[:at], dir) {
+				continue
 			}
+			s, err := all.of(a, filepath.Join(dir, folder))
 			if err != nil {
 				continue
 			}
@@ -108,6 +110,38 @@ func recordedSession(environ []string, above []ancestor) (s Session, at int, fou
 		}
 	}
 	return Session{}, 0, false
+}
+
+// records has the names of the records in each folder, so that each is listed once.
+type records map[string][]string
+
+// of returns the record in dir of an ancestor: its own, else that of its connection to another server than this process.
+func (r records) of(a ancestor, dir string) (s Session, err error) {
+	names, listed := r[dir]
+	if !listed {
+		entries, err := disk.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return read(filepath.Join(dir, name(a.PID, a.Start))) // a folder that cannot be listed may have it
+		}
+		for _, entry := range entries {
+			names = append(names, entry.Name())
+		}
+		r[dir] = names
+	}
+	if own := name(a.PID, a.Start); slices.Contains(names, own) {
+		if s, err = read(filepath.Join(dir, own)); err == nil {
+			return s, nil
+		}
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, connectionPrefix(a)) {
+			continue
+		}
+		if s, err = read(filepath.Join(dir, name)); err == nil && s.Server != process.Self() {
+			return s, nil
+		}
+	}
+	return Session{}, errors.Join(err, fs.ErrNotExist)
 }
 
 // stateFolders returns the state folders that an environment may mean.

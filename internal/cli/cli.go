@@ -61,6 +61,7 @@ type app struct {
 	json        bool                                  // value of --json
 	permitted   *caller.Caller                        // who was permitted to use the command; nil if anybody may
 	permittedIn string                                // root of the project in which permitted was found out; "" for none
+	found       *project.Project                      // the trusted project that a check of the command has found
 	reads       bool                                  // the command only reads, so it works in an untrusted project
 	untrusted   bool                                  // the project is untrusted: what the command prints is quoted
 	server      remote.Flags                          // values of --server and --server-project
@@ -68,6 +69,7 @@ type app struct {
 	mayWait     bool                                  // the command has --wait
 	printed     []pawl.Finding                        // findings that printProblems has printed
 	secrets     func(question string) (string, error) // see secretPrompt
+	ahead       *engine.Ahead                         // the walk that began before its engine, until a person is asked
 }
 
 // Parts are the adapters that main passes in.
@@ -345,14 +347,22 @@ func (a *app) here() (string, error) {
 	return filepath.Abs(a.folder)
 }
 
+// locate returns the project of the current folder, also an untrusted one. It takes the one that a check has just found.
+func (a *app) locate() (p *project.Project, err error) {
+	if p, a.found = a.found, nil; p != nil {
+		return p, nil
+	}
+	here, err := a.here()
+	if err == nil {
+		p, err = worktrees.Find(a.command, here)
+	}
+	return p, err
+}
+
 // project returns the project of the current folder. It refuses an untrusted one, unless the command only reads: then it marks what
 // the command prints as unverified.
 func (a *app) project() (*project.Project, error) {
-	here, err := a.here()
-	if err != nil {
-		return nil, err
-	}
-	p, err := worktrees.Find(a.command, here)
+	p, err := a.locate()
 	if err != nil || p.Trust.Trusted() {
 		return p, err
 	}
@@ -440,7 +450,9 @@ func (a *app) caller() (who caller.Caller, root string) {
 	}
 	if here, err := a.here(); err == nil {
 		if p, err := project.FindOrMain(here); err == nil {
-			root = p.Root
+			if root = p.Root; a.permitted == nil && p.Trust.Trusted() && p.Linked == "" {
+				a.found = p
+			}
 		}
 	}
 	return caller.Under(os.Environ(), root), root
@@ -492,6 +504,7 @@ func (a *app) confirm(effect, question string) error {
 	if !a.interactive() {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass --yes to confirm")}
 	}
+	a.ahead.Drop()
 	if yes, err := layout.AskYesNo(a.In, a.Out, question, false); err != nil || !yes {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("canceled; nothing was changed")}
 	}

@@ -11,7 +11,6 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/permission"
-	"pawl/internal/cli/worktrees"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -36,13 +35,10 @@ func (a *app) requireTrust(c *cobra.Command) error {
 	if a.reads || !c.HasParent() || slices.Contains(independent, topLevel(c).Name()) || stepClient() != nil && slices.Contains(reporters, topLevel(c).Name()) {
 		return nil
 	}
-	here, err := a.here()
-	if err != nil {
-		return nil // the command reports it
-	}
-	p, err := worktrees.Find(a.command, here)
+	p, err := a.locate()
 	switch {
 	case err == nil && p.Trust.Trusted():
+		a.found = p
 		return nil
 	case err == nil:
 		return needsAdoption(c, a.inherit(c, p), p)

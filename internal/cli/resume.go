@@ -128,24 +128,25 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	}
 	a.printNotes(offers)
 	defer r.Log.Close()
-	if err := rebuild.MayContinue(p, r, o.dry); err != nil {
-		return err
-	}
 	return a.resumeLoaded(ctx, p, r, mirror, notices, o)
 }
 
 // resumeLoaded examines a run, asks for what needs a confirmation, and runs it.
 func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror, notices []string, o resumeOptions) error {
+	cfg, errConfig := a.engineConfig(p)
+	if errConfig == nil && !o.dry && !o.background && !o.pull {
+		a.ahead = engine.WalkAhead(ctx, cfg, r)
+		defer a.ahead.Drop()
+	}
+	if err := rebuild.MayContinue(p, r, o.dry); err != nil {
+		return err
+	}
 	o.given.Folder = a.folder
 	values, notes, missing := supply.ForResume(p, r, o.given, o.dry, a.secretPrompt())
 	a.printNotes(notes)
 	change, err := a.diffForResume(ctx, p, r, mirror, values.New)
-	if err = cmp.Or(err, missing); err != nil { // a completed run needs no values
+	if err = cmp.Or(err, missing, errConfig); err != nil { // a completed run needs no values
 		return hints.For(ctx, p, r.State.Run, err)
-	}
-	cfg, err := a.engineConfig(p)
-	if err != nil {
-		return err
 	}
 	if !o.quiet && !o.dry {
 		resumeview.Resuming(a.texts(), r)
@@ -174,8 +175,9 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 		return a.startInBackground(ctx, p, choose, values.Secrets, o.forEngine(change)...)
 	}
 	after := r.State.Seq
+	cfg.Ahead = a.ahead
 	return a.runEngine(ctx, p, engineStart{
-		why: "resume", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, flags: o.given, adopt: func() *resume.PlanDiff { return change }, by: a.author(),
+		why: "resume", config: func(*project.Project) (engine.Config, error) { return cfg, nil }, output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, flags: o.given, adopt: func() *resume.PlanDiff { return change }, by: a.author(),
 		examined: x, after: after, handover: o.handover, open: func(cfg engine.Config) (*engine.Engine, error) { return engine.Open(ctx, cfg, r) },
 	})
 }

@@ -289,7 +289,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if o.background {
 		return a.startInBackground(ctx, p, func() (pawl.RunID, error) { return a.create(ctx, p, n) }, values.Secrets, o.forEngine()...)
 	}
-	return a.runEngine(ctx, p, engineStart{why: "run", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, flags: o.given, adopt: update.Diff, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "run", config: a.engineConfig, output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, flags: o.given, adopt: update.Diff, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
 		if err == nil && n.Replaces != "" {
 			fmt.Fprintf(a.texts(), "archived the unfinished run %s\n", n.Replaces)
@@ -334,7 +334,7 @@ func (o runOptions) forEngine() []string {
 // secretPrompt returns a function that asks for a secret on the terminal, once for each; nil without a terminal.
 func (a *app) secretPrompt() func(question string) (string, error) {
 	if a.secrets == nil {
-		a.secrets = supply.Once(supply.Prompt(a.In, a.Out))
+		a.secrets = supply.Once(supply.Prompt(a.In, a.Out), func() { a.ahead.Drop() })
 	}
 	return a.secrets
 }
@@ -398,6 +398,7 @@ func (a *app) startInBackground(ctx context.Context, p *project.Project, choose 
 // engineStart says how to start an engine.
 type engineStart struct {
 	open     func(engine.Config) (*engine.Engine, error)
+	config   func(*project.Project) (engine.Config, error)
 	why      string
 	parallel int
 	adopt    func() *resume.PlanDiff // called once the run is open
@@ -440,7 +441,7 @@ func (a *app) mayAnswer() bool {
 
 // runOnce runs an engine until the run ends or stops, and shows it live.
 func (a *app) runOnce(ctx context.Context, p *project.Project, s engineStart) (pawl.RunID, error) {
-	cfg, err := a.engineConfig(p)
+	cfg, err := s.config(p)
 	if err != nil {
 		return "", err
 	}

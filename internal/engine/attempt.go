@@ -307,7 +307,9 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 		}
 		return func() {
 			delete(e.watching, ref.Token)
-			delete(e.settling, ref.Token)
+			if delete(e.settling, ref.Token); len(e.settling) == 0 {
+				e.saver.DropAhead()
+			}
 			rejoins := err == nil && ev.Away != "" && !outdated && !e.stopping[ref.Token]
 			if rejoins {
 				err = e.rejoin(ctx, w, ref, key, ev.Away)
@@ -381,7 +383,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 	}
 	ev.Verdict = e.evaluate(ctx, w, ref, ev)
 	if kind, why := checkpointOf(w, ev); kind != "" {
-		s := e.saver.Save(ctx, kind, ref, why, e.positionFromWorker(ctx))
+		s := e.saveResult(ctx, kind, ref, why, ev)
 		ev.Checkpoint = &s
 	}
 	return ev, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"pawl"
@@ -113,7 +114,7 @@ func (e *Engine) untilHeartbeat() time.Duration {
 // dropped if the run ends or another checkpoint is journaled meanwhile.
 func (e *Engine) saveHeartbeat(ctx context.Context, next *time.Timer) {
 	every := e.heartbeatInterval()
-	if len(e.state.Live()) == 0 || e.cfg.Snapshots.Off {
+	if !e.runsAttempts() || e.cfg.Snapshots.Off {
 		next.Reset(every)
 		return
 	}
@@ -134,6 +135,11 @@ func (e *Engine) saveHeartbeat(ctx context.Context, next *time.Timer) {
 			}
 		}
 	})
+}
+
+// runsAttempts reports whether an attempt runs. One that ended under an earlier engine gets the checkpoint of its result.
+func (e *Engine) runsAttempts() bool {
+	return slices.ContainsFunc(e.state.Live(), func(live *pawl.AttemptState) bool { return !e.settling[live.Token] })
 }
 
 // reportNoHeartbeat tells the user why a running step has no checkpoint, once while the reason stays the same.

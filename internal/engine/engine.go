@@ -78,6 +78,7 @@ type Config struct {
 	account      *pawl.Account     // that user
 	Gates        config.GatePolicy // who may answer gates. Defaults to every person.
 	Snapshots    config.Snapshots
+	Ahead        *Ahead    // the walk that began before Open. Defaults to none.
 	Evaluator    Evaluator // decides what the recovery rules leave open. Defaults to none.
 
 	Environ []string         // environment of the process that starts or resumes the run. Defaults to that of this process.

@@ -101,14 +101,12 @@ func (e *Engine) load(ctx context.Context) error {
 	if err := r.RestorePlan(e.cfg.Project); err != nil {
 		return err
 	}
-	e.saver = history.OpenSaver(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
-	e.saver.Watch()
-	if len(e.state.Live()) > 0 { // some may have ended
-		e.saver.ReadAhead()
-	}
+	e.openSaver(ctx)
 	e.views = runs.NewViewWriter(e.cfg.Project, e.run)
 	if e.mirror = e.cfg.Mirror(e.state, e.log, e.saver.Store); e.mirror == nil {
 		e.mirror = noMirror{}
+	} else {
+		e.saver.DropAhead() // it may write files
 	}
 	return nil
 }

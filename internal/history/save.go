@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"pawl"
 	"pawl/internal/config"
@@ -22,6 +23,10 @@ type Saver struct {
 	run     pawl.RunID
 	Store   *snapshot.Store // nil if there is no snapshot store; then why has the reason
 	why     string
+
+	mu      sync.Mutex // guards what follows
+	ahead   *snapshot.Ahead
+	aheadAt Position
 }
 
 func OpenSaver(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots) *Saver {
@@ -52,6 +57,7 @@ func (k *Saver) ReadAhead() {
 }
 
 func (k *Saver) Close() error {
+	k.DropAhead()
 	if k.Store == nil {
 		return nil
 	}
@@ -92,6 +98,7 @@ func (k *Saver) SaveSpare(ctx context.Context, kind pawl.CheckpointKind, why str
 func (k *Saver) take(
 	ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, at Position, do func(snapshot.Stamp) (snapshot.Record, error),
 ) (PendingCheckpoint, error) {
+	k.DropAhead() // pruning would wait for it
 	s := PendingCheckpoint{Checkpoint: pawl.Checkpoint{
 		ID: runs.NewCheckpointID(), Kind: kind, Step: ref.Step, Item: ref.Item, Why: runs.ClipText(why), Live: at.otherLive(kind, ref),
 	}}

@@ -20,6 +20,22 @@ func encode[T any](to []byte, value *T) ([]byte, bool) {
 	return w.data, !w.bad
 }
 
+// Copier returns a function that returns deep copies of a value as it is now; nil if it has no encoding. Other goroutines may call it.
+func Copier[T any](value *T) func() *T {
+	data, ok := encode(nil, value)
+	if !ok {
+		return nil
+	}
+	text := string(data)
+	return func() *T {
+		c := new(T)
+		if in := (reader{data: text}); !decode(&in, c) {
+			panic("memo: a value cannot be read that was just encoded")
+		}
+		return c
+	}
+}
+
 // writer appends encoded values.
 type writer struct {
 	data []byte

@@ -265,3 +265,22 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestCopier: a copy is of the value as it was, and shares nothing with it.
+func TestCopier(t *testing.T) {
+	t.Parallel()
+	value := map[string][]string{"a": {"one"}}
+	clone := Copier(&value)
+	value["a"][0], value["b"] = "two", nil
+	first, second := clone(), clone()
+	if want := (map[string][]string{"a": {"one"}}); !reflect.DeepEqual(*first, want) {
+		t.Errorf("a copy %v, want %v", *first, want)
+	}
+	(*first)["a"][0] = "three"
+	if got := (*second)["a"][0]; got != "one" {
+		t.Errorf("another copy has %s", got)
+	}
+	if none := any(1); Copier(&none) != nil {
+		t.Error("a value without an encoding has copies")
+	}
+}

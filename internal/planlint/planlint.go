@@ -203,11 +203,18 @@ func Missing(name string, plan *pawl.Plan, file *strictyaml.File, path string) e
 
 // MissingFor returns an error for the first of the steps whose shell is not installed, nil for none.
 func MissingFor(plan *pawl.Plan, steps []*pawl.Step, path string) error {
+	type search struct{ program, path string }
+	found := map[search]bool{}
 	for _, step := range steps {
 		shell := step.Shell.Or(pawl.DefaultShell)
-		if usesShell(step) && !installed(shell.Program(), searchPath(plan, step, path)) {
+		s := search{shell.Program(), searchPath(plan, step, path)}
+		if !usesShell(step) || found[s] {
+			continue
+		}
+		if !installed(s.program, s.path) {
 			return fmt.Errorf("step %s: %s", step.ID, missingText(shell))
 		}
+		found[s] = true
 	}
 	return nil
 }

@@ -57,7 +57,13 @@ func (h Holder) WorksOn(s *pawl.State) bool {
 }
 
 // Lock is a project's engine lock. The system releases it when the process ends.
-type Lock struct{ file *os.File }
+type Lock struct {
+	file *os.File
+	last Holder
+}
+
+// Last returns who held the lock before; the zero Holder if the record is unreadable.
+func (l *Lock) Last() Holder { return l.last }
 
 // SetHolder updates the record of the lock's holder.
 func (l *Lock) SetHolder(holder Holder) error { return writeHolder(disk.File{File: l.file}, holder) }
@@ -149,17 +155,19 @@ func (p *Project) LockEngine(holder Holder) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the project: %w", err)
 	}
+	var last Holder
 	err = lockAgainstProbes(file.File)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		holder, _ := readHolder(file.File)
 		err = held(holder)
 	} else if err == nil {
+		last, _ = readHolder(file.File)
 		err = writeHolder(file, holder)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &Lock{file: file.File}, nil
+	return &Lock{file: file.File, last: last}, nil
 }
 
 // AcceptLock takes over the engine lock from the process that started this one and passed it the locked file. Until LockEngine

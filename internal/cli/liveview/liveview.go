@@ -21,6 +21,7 @@ import (
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
 	"pawl/internal/disk"
+	"pawl/internal/memo"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -143,7 +144,11 @@ func (l *View) Begin(state *pawl.State, plan *pawl.Plan) {
 	l.mu.Lock()
 	l.begun = true
 	l.mu.Unlock()
-	go l.run(state.Cloner())
+	clone := memo.Copier(state)
+	if clone == nil {
+		clone = state.Cloner()
+	}
+	go l.run(clone)
 }
 
 // redrawEvery is how often the view looks for new output, and for a new size of the terminal.

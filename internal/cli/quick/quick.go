@@ -51,7 +51,7 @@ func collectLater() {
 // warm does what an engine's first event and first attempt need and what takes a while when it is done for the first time, while this process
 // waits for its disk or has a second processor.
 func warm() {
-	for _, v := range []any{pawl.StepDone{}, pawl.AttemptStarted{}, pawl.NewState()} {
+	for _, v := range []any{pawl.StepDone{}, pawl.AttemptStarted{}} {
 		_, _ = json.Marshal(v) // encoding/json keeps what it finds out about types
 	}
 	redact.OfProcess()

@@ -280,8 +280,8 @@ func Prompt(in io.Reader, out io.Writer) func(question string) (string, error) {
 	}
 }
 
-// Once returns a function that asks each question once and then remembers the reply; nil for nil.
-func Once(ask func(question string) (string, error)) func(question string) (string, error) {
+// Once returns a function that asks each question once, after before, and then remembers the reply; nil for nil.
+func Once(ask func(question string) (string, error), before func()) func(question string) (string, error) {
 	if ask == nil {
 		return nil
 	}
@@ -290,6 +290,7 @@ func Once(ask func(question string) (string, error)) func(question string) (stri
 		if reply, known := replies[question]; known {
 			return reply, nil
 		}
+		before()
 		reply, err := ask(question)
 		if err == nil {
 			replies[question] = reply
