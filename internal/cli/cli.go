@@ -398,7 +398,9 @@ func (a *app) loadNamedRun(ctx context.Context, p *project.Project, name string)
 	r, err := runs.LoadNamed(ctx, p, name)
 	if err == nil && a.reads && p.Trust.Trusted() {
 		a.printNotes(r.Notes)
-		a.quoteForeign(r.State.Run, r.RequireOwn(p))
+		if r.RequireOwn(p) != nil {
+			a.quoteForeignRun(p, r.State.Run)
+		}
 	}
 	return r, err
 }

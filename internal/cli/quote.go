@@ -65,13 +65,8 @@ func needsAdoption(c *cobra.Command, refusal error, p *project.Project) error {
 
 // quoteForeignRun marks all that the command prints about a run that was made elsewhere.
 func (a *app) quoteForeignRun(p *project.Project, run pawl.RunID) {
-	a.quoteForeign(run, runs.RequireOwn(p, run))
-}
-
-// quoteForeign is quoteForeignRun for a run about which runs.RequireOwn has been asked.
-func (a *app) quoteForeign(run pawl.RunID, foreign error) {
-	if foreign != nil {
-		a.quote(foreign, "to accept it: pawl adopt "+string(run))
+	if err := runs.RequireOwn(p, run); err != nil {
+		a.quote(err, "to accept it: pawl adopt "+string(run))
 	}
 }
 
