@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -278,5 +279,18 @@ func TestTheStatFileGrowsOld(t *testing.T) {
 		} else {
 			young = old
 		}
+	}
+}
+
+// TestGoneFolderIsTriedAgain: a folder that a walk could not open is in no tree. The next walks try it again, and list it.
+func TestGoneFolderIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	name := strings.Repeat("n", 200)
+	inside := strings.TrimSuffix(strings.Repeat(name+"/", 20), "/")
+	w.deep(inside+"/"+name, "too long", "1")
+	for range 3 {
+		w.settle()
+		equal(t, []string{inside + "/" + name + " (" + whyTooDeep + ")"}, w.leftOut(w.take()))
 	}
 }

@@ -50,6 +50,8 @@ func (w *worker) scanFolder(f *folder, fd int) error {
 		}
 		if there {
 			f.names = append(f.names, s)
+		} else {
+			f.stamp = folderStamp{} // it was listed
 		}
 	}
 	w.noteFolder(f, slices.ContainsFunc(f.names, w.maySlip), slices.ContainsFunc(f.names, stamp.dependsOnIndex))

@@ -443,6 +443,7 @@ func (f *folder) entries() ([]Entry, []stamp) {
 			child := children[0]
 			children = children[1:]
 			if child.gone {
+				f.stamp = folderStamp{} // the next walk must find it, too
 				continue
 			}
 			e := child.tree

@@ -293,6 +293,21 @@ func TestWatchedDerived(t *testing.T) {
 	}
 }
 
+// TestWatchedLeftOut: a folder that is left out stays out while a folder below the one that has it changes.
+func TestWatchedLeftOut(t *testing.T) {
+	t.Parallel()
+	w := newWatched(t)
+	w.write(".gitignore", "out/\n")
+	w.write("out/b", "1")
+	w.write("sub/out/b", "1")
+	w.write("sub/deep/c", "1")
+	w.base()
+	w.write("sub/deep/c", "2")
+	r := w.tool()
+	w.compare(r)
+	equal(t, []string{"out (ignored)", "sub/out (ignored)"}, w.leftOut(r))
+}
+
 // TestWatchedRoot: when another folder takes the place of the root, the watch is of no use.
 func TestWatchedRoot(t *testing.T) {
 	t.Parallel()
