@@ -71,12 +71,25 @@ func (s *supervisor) attempt(job *pawl.Job) error {
 		return err
 	}
 	syscall.CloseOnExec(lockFD)
-	word := []byte{sayEnded}
+	word := sayEnded
 	if len(s.exit.Unkilled) > 0 {
-		word[0] = sayLast
+		word = sayLast
 	}
-	if err := unix.Sendto(s.link.fd, word, unix.MSG_NOSIGNAL, nil); err != nil && err != unix.EPIPE && err != unix.ECONNRESET {
-		return err
+	return s.link.say(word, s.record)
+}
+
+// say sends a word and an exit record, in a frame. It does not matter whether the engine lives.
+func (l *link) say(word byte, record []byte) error {
+	frame := append(binary.BigEndian.AppendUint32([]byte{word}, uint32(len(record))), record...)
+	for len(frame) > 0 {
+		n, err := unix.SendmsgN(l.fd, frame, nil, nil, unix.MSG_NOSIGNAL)
+		switch {
+		case err == unix.EPIPE || err == unix.ECONNRESET:
+			return nil
+		case err != nil && err != unix.EINTR:
+			return err
+		}
+		frame = frame[max(n, 0):]
 	}
 	return nil
 }

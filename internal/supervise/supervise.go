@@ -103,6 +103,7 @@ type Running struct {
 	dir  string
 	gone chan struct{} // closed when our supervisor has ended, or the attempt under one of a pool; nil for an attempt of an earlier engine
 	slot *slot         // nil for a supervisor of one attempt
+	exit []byte        // the exit record as the supervisor of a pool sent it, before gone is closed
 }
 
 // Start starts the supervisor of a job and passes it the lock and the seal for its exit record. The caller's lock is
@@ -172,6 +173,14 @@ func startSupervisor(lock *Lock, job pawl.Job, seal Seal) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
+// Probe returns the status of an attempt for which Wait has returned. The exit record that the supervisor itself sent needs no proof.
+func (r *Running) Probe() (Status, error) {
+	if exit := parseExit(r.exit); exit != nil {
+		return Status{State: Ended, Exit: exit, sent: true}, nil
+	}
+	return Probe(r.dir)
+}
+
 // Attach returns an attempt that an earlier engine started.
 func Attach(dir string) *Running { return &Running{dir: dir} }
 
@@ -185,6 +194,9 @@ func (r *Running) Wait(ctx context.Context) error {
 		case <-r.gone: // a child that it was just forking may still hold a copy of the lock until exec
 		case <-ctx.Done():
 			return ctx.Err()
+		}
+		if r.exit != nil {
+			return nil // and the lock was released before
 		}
 	}
 	ticker := time.NewTicker(pollInterval)
