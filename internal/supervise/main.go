@@ -134,12 +134,11 @@ func checkLock(dir string) error {
 type signals struct{ terminate, children chan os.Signal }
 
 // catchSignals catches the signals that would end the supervisor. It does not ignore them, because a child inherits
-// ignored signals.
+// ignored signals. SIGCHLD is caught when it is needed; see tree.hear.
 func catchSignals() signals {
 	caught := signals{terminate: make(chan os.Signal, 1), children: make(chan os.Signal, 1)}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGHUP)
 	signal.Notify(caught.terminate, syscall.SIGTERM)
-	signal.Notify(caught.children, syscall.SIGCHLD)
 	return caught
 }
 

@@ -38,9 +38,9 @@ func NewPool(dir string) *Pool { return &Pool{dir: dir, all: map[*slot]bool{}} }
 // slot is a supervisor of a pool.
 type slot struct {
 	pool *Pool
-	link *os.File      // our end of the socket pair
-	runs *Running      // the attempt that runs; nil if none does. Its gone is closed when it, or the supervisor, has ended.
-	last bool          // it takes no more attempts
+	link *os.File // our end of the socket pair
+	runs *Running // the attempt that runs; nil if none does. Its gone is closed when it, or the supervisor, has ended.
+	last bool     // it takes no more attempts
 }
 
 // An order is what a slot receives for each attempt: as a line of JSON, and the job behind it, after the length of both in four bytes; the

@@ -137,6 +137,10 @@ func openLog(path string) (*os.File, error) {
 func (s *supervisor) waitLeader(w *monitor, limits watchdog.Limits) *pawl.Abort {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	if s.tree.await(tick); s.tree.status != nil {
+		return nil
+	}
+	s.tree.hear()
 	for {
 		s.tree.reap()
 		if s.tree.status != nil {
