@@ -43,12 +43,12 @@ type slot struct {
 	last bool     // it takes no more attempts
 }
 
-// An order is what a slot receives for each attempt: as a line of JSON, and the job behind it, after the length of both in four bytes; the
-// attempt's lock comes along. A length of zero says that the end of the last attempt is noted.
+// An order is what a slot receives for each attempt: the length of the rest in four bytes, the order and the job as lines of JSON, and the
+// environment; the attempt's lock comes along. A length of zero says that the end of the last attempt is noted.
 type order struct {
-	Dir     string `json:"dir"`
-	Key     []byte `json:"key"`     // private key of the seal
-	Environ []byte `json:"environ"` // KEY=VALUE, separated by NUL: not always UTF-8
+	Dir     string   `json:"dir"`
+	Key     []byte   `json:"key"` // private key of the seal
+	environ []string // KEY=VALUE; separated by NUL behind the job, since it is not always UTF-8
 }
 
 // What a slot says when the attempt has ended and its lock is released. The length of the exit record in four bytes and the record follow.
@@ -108,11 +108,11 @@ func (p *Pool) start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
 	if environ == nil {
 		environ = os.Environ()
 	}
-	data, err := json.Marshal(order{Dir: lock.dir, Key: seal.private, Environ: []byte(strings.Join(environ, "\x00"))})
+	data, err := json.Marshal(order{Dir: lock.dir, Key: seal.private})
 	if err != nil {
 		return nil, err
 	}
-	data = slices.Concat(data, []byte("\n"), encoded)
+	data = slices.Concat(data, []byte("\n"), encoded, []byte("\n"), []byte(strings.Join(environ, "\x00")))
 	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)
 	for s := p.take(); s != nil; s = p.take() {
 		if running := s.begin(frame, lock); running != nil {

@@ -39,7 +39,7 @@ func serveSlot(caught signals) error {
 		if err != nil {
 			return fmt.Errorf("supervise: %w", err)
 		}
-		s := newSupervisor(o.Dir, o.Key, strings.Split(string(o.Environ), "\x00"), caught)
+		s := newSupervisor(o.Dir, o.Key, o.environ, caught)
 		s.link = l
 		if err := s.attempt(job); err != nil {
 			return fmt.Errorf("supervise %s: %w", o.Dir, err)
@@ -199,7 +199,9 @@ func (l *link) receive() (o order, job *pawl.Job, err error) {
 	if _, err := io.ReadFull(l, data); err != nil {
 		return o, nil, io.EOF
 	}
-	line, encoded, _ := bytes.Cut(data, []byte("\n"))
+	line, rest, _ := bytes.Cut(data, []byte("\n"))
+	encoded, environ, _ := bytes.Cut(rest, []byte("\n"))
+	o.environ = strings.Split(string(environ), "\x00")
 	if err := errors.Join(json.Unmarshal(line, &o), json.Unmarshal(encoded, &job)); err != nil {
 		return o, nil, err
 	}

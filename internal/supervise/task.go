@@ -33,7 +33,7 @@ type task struct {
 	out, err string // output files; the same path twice: both streams in one file
 	limits   watchdog.Limits
 	path     string // PATH, if it differs from the job's
-	started  func() // called when the command runs
+	started  func() // called when the command runs, by a slot only if it is not short
 }
 
 // ending is how a task ended.
@@ -51,12 +51,12 @@ func (s *supervisor) runTask(t task) ending {
 	if err := s.start(t); err != nil {
 		return ending{cause: &pawl.Abort{Reason: pawl.ReasonError, Why: err.Error()}}
 	}
-	if t.started != nil {
+	if s.link == nil && t.started != nil {
 		t.started()
 	}
 	w := s.monitor(t)
 	defer w.close()
-	cause := s.waitLeader(w, t.limits)
+	cause := s.waitLeader(w, t)
 	if cause != nil {
 		s.terminate(w)
 	} else {
@@ -134,11 +134,14 @@ func openLog(path string) (*os.File, error) {
 }
 
 // waitLeader waits until the leader ends and returns nil, or returns why the leader must be ended.
-func (s *supervisor) waitLeader(w *monitor, limits watchdog.Limits) *pawl.Abort {
+func (s *supervisor) waitLeader(w *monitor, t task) *pawl.Abort {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	if s.tree.await(tick); s.tree.status != nil {
 		return nil
+	}
+	if s.link != nil && t.started != nil {
+		t.started()
 	}
 	s.tree.hear()
 	for {
@@ -166,7 +169,7 @@ func (s *supervisor) waitLeader(w *monitor, limits watchdog.Limits) *pawl.Abort 
 		if abort := s.unattended(); abort != nil {
 			return abort
 		}
-		if found := w.assess(limits); found.Action == watchdog.Interrupt {
+		if found := w.assess(t.limits); found.Action == watchdog.Interrupt {
 			return &pawl.Abort{Reason: found.Reason, Why: found.Evidence}
 		}
 		s.beat(w)
