@@ -355,7 +355,7 @@ func TestPoolSendsExitRecords(t *testing.T) {
 // TestHear: a supervisor that says too much, or stops in the middle, has said nothing.
 func TestHear(t *testing.T) {
 	for name, said := range map[string]string{
-		"nothing": "", "a torn head": "e\x00", "a torn record": "e\x00\x00\x00\x02{", "too long a record": "e\xff\xff\xff\xff{}",
+		"nothing": "", "a torn head": "e\x00", "a torn record": "e\x00\x00\x00\x02{", "too long a record": "e\x01\x00\x00\x01" + strings.Repeat(" ", maxExit+1),
 	} {
 		if word, exit, err := hear(strings.NewReader(said)); err == nil || word != 0 || exit != nil {
 			t.Errorf("%s: %q, %q, %v", name, word, exit, err)
