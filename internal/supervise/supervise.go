@@ -2,7 +2,8 @@
 //
 // The engine never waits for a child directly. For each attempt it starts a supervisor: the same program, in a session
 // of its own. The supervisor owns the child's process tree, output files, limits and exit record, and survives the
-// engine. Engine and supervisor communicate only through files in the attempt's folder.
+// engine. Engine and supervisor communicate through files in the attempt's folder. A supervisor of a Pool also has a socket, through which
+// it receives attempts and sends their exit records; a later engine needs only the files.
 //
 // A running attempt is always known. The engine takes the attempt's lock before it journals the intent, and passes the
 // locked descriptor on to the supervisor; an attempt is alive as long as a process holds that lock. The supervisor
