@@ -137,8 +137,18 @@ func openLog(path string) (*os.File, error) {
 func (s *supervisor) waitLeader(w *monitor, t task) *pawl.Abort {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	early := s.early()
 	if s.tree.await(tick); s.tree.status != nil {
 		return nil
+	}
+	if early {
+		select {
+		case <-s.sigterm:
+		default:
+		}
+	}
+	if abort := s.abort(); abort != nil {
+		return abort
 	}
 	if s.link != nil && t.started != nil {
 		t.started()
@@ -156,8 +166,8 @@ func (s *supervisor) waitLeader(w *monitor, t task) *pawl.Abort {
 			if abort := s.abort(); abort != nil {
 				return abort
 			}
-			if s.link != nil && time.Since(s.started) < tick {
-				continue // it may be meant for the attempt before
+			if s.early() {
+				continue
 			}
 			return &pawl.Abort{Reason: pawl.ReasonAbort, Why: "the supervisor received SIGTERM"}
 		case <-ticker.C:
@@ -175,6 +185,9 @@ func (s *supervisor) waitLeader(w *monitor, t task) *pawl.Abort {
 		s.beat(w)
 	}
 }
+
+// early reports whether a SIGTERM may be meant for the attempt before. Then only abort.json counts.
+func (s *supervisor) early() bool { return s.link != nil && time.Since(s.started) < tick }
 
 // terminate ends the tree with SIGINT, SIGTERM and SIGKILL, and waits after each.
 func (s *supervisor) terminate(w *monitor) {
