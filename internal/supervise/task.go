@@ -141,6 +141,9 @@ func (s *supervisor) waitLeader(w *monitor, t task) *pawl.Abort {
 	if s.tree.await(tick); s.tree.status != nil {
 		return nil
 	}
+	if s.link != nil && t.started != nil {
+		t.started()
+	}
 	if early {
 		select {
 		case <-s.sigterm:
@@ -149,9 +152,6 @@ func (s *supervisor) waitLeader(w *monitor, t task) *pawl.Abort {
 	}
 	if abort := s.abort(); abort != nil {
 		return abort
-	}
-	if s.link != nil && t.started != nil {
-		t.started()
 	}
 	s.tree.hear()
 	for {
