@@ -22,6 +22,9 @@ import (
 // tick is the interval between checks of a running child.
 const tick = 250 * time.Millisecond
 
+// short is how long a command may run of whose process a slot makes no record.
+const short = 20 * time.Millisecond
+
 // drainWait is how long processes that outlive the leader have to end by themselves, for example the reader of a pipe.
 const drainWait = 100 * time.Millisecond
 
@@ -138,11 +141,18 @@ func (s *supervisor) waitLeader(w *monitor, t task) *pawl.Abort {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	early := s.early()
-	if s.tree.await(tick); s.tree.status != nil {
+	signaled := s.tree.await(short)
+	if s.tree.status != nil {
 		return nil
 	}
 	if s.link != nil && t.started != nil {
 		t.started()
+	}
+	if !signaled {
+		s.tree.await(tick - short)
+	}
+	if s.tree.status != nil {
+		return nil
 	}
 	if early {
 		select {

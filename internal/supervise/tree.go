@@ -178,13 +178,14 @@ func (t *tree) leaderEnded(status syscall.WaitStatus) {
 
 // await waits until the leader has ended or a signal comes, at most for limit, and reaps what has ended. Without a pidfd it returns at once.
 // Most commands are short: a system call that waits wakes no other thread of this process.
-func (t *tree) await(limit time.Duration) {
+func (t *tree) await(limit time.Duration) (signaled bool) {
 	if t.pidfd < 0 {
-		return
+		return false
 	}
 	fds := []unix.PollFd{{Fd: int32(t.pidfd), Events: unix.POLLIN}}
-	_, _ = unix.Poll(fds, int(limit/time.Millisecond)) // the caller looks what has ended
+	_, err := unix.Poll(fds, int(limit/time.Millisecond))
 	t.reap()
+	return err != nil
 }
 
 // hear has SIGCHLD sent to children. Whoever waits for that must reap in between.
