@@ -9,7 +9,7 @@ import (
 const (
 	LockFile   = "lock"         // held while the supervisor is alive
 	JobFile    = "job.json"     // Job, written by the engine
-	BegunFile  = "begun.json"   // Begun, synced before the child starts, then again with the child's identity
+	BegunFile  = "begun.json"   // Begun, synced before the child starts, then again with the identity of a child that is not short
 	BeatFile   = "beat.json"    // Beat, the supervisor's heartbeat
 	AbortFile  = "abort.json"   // Abort, a request to end the attempt
 	ExitFile   = "exit.json"    // Exit, written last by the supervisor
@@ -93,7 +93,7 @@ const DefaultOutputCap = 256 << 20
 type Begun struct {
 	Token      Token     `json:"token"`
 	Supervisor Process   `json:"supervisor"`
-	Child      Process   `json:"child,omitzero"` // set once the child has started; in a PID namespace it is the init
+	Child      Process   `json:"child,omitzero"` // set once the child runs, under a supervisor of several attempts only if it is not short; in a PID namespace it is the init
 	Scope      string    `json:"scope"`          // cgroup | pid-namespace (with or without a cgroup) | subreaper | process-group
 	Cgroup     string    `json:"cgroup,omitempty"`
 	Started    time.Time `json:"started"`

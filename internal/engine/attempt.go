@@ -303,7 +303,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 		}
 		var ev resume.Evidence
 		if err == nil {
-			ev, err = e.gather(ctx, w, record, job, before)
+			ev, err = e.gather(ctx, w, record, running, job, before)
 		}
 		return func() {
 			delete(e.watching, ref.Token)
@@ -343,10 +343,10 @@ type attemptRecord struct {
 
 // gather collects the evidence of how an attempt ended: exit record, result file and outputs. Outputs are synced before
 // they are hashed, so they are durable once the step counts as done.
-func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord, job plannedJob, before pawl.Retries) (resume.Evidence, error) {
+func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord, ended *supervise.Running, job plannedJob, before pawl.Retries) (resume.Evidence, error) {
 	ref := attempt.AttemptRef
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
-	status, err := supervise.Probe(dir)
+	status, err := ended.Probe()
 	if err != nil {
 		return resume.Evidence{}, err
 	}
@@ -433,7 +433,7 @@ func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]paw
 	if err := running.Wait(ctx); err != nil {
 		return nil, err
 	}
-	status, err := supervise.Probe(dir)
+	status, err := running.Probe()
 	if err = errors.Join(err, running.Noted()); err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ func (e *Engine) write(ctx context.Context, later bool) (err error) {
 	fence := runs.Fence{Project: e.cfg.Project, Run: e.run, Epoch: e.epoch, Live: e.state.Live()}
 	batch, told := e.pending, e.untold
 	var effects []func() error
+	read := e.log.Appended
 	if e.pending, e.untold = nil, nil; !later {
 		effects, e.afterFlush = e.afterFlush, nil
 	}
@@ -47,7 +48,7 @@ func (e *Engine) write(ctx context.Context, later bool) (err error) {
 	case len(batch) > 0:
 		err = e.append(ctx, batch, e.log.Append)
 	default:
-		err = e.log.Sync(ctx)
+		err, read = e.log.Sync(ctx), e.log.NewEvents
 	}
 	if err != nil {
 		return fence.Failed(err, e.log)
@@ -55,7 +56,7 @@ func (e *Engine) write(ctx context.Context, later bool) (err error) {
 	for _, event := range told {
 		e.tell(ctx, event)
 	}
-	news, err := e.log.NewEvents()
+	news, err := read()
 	if err != nil {
 		return err
 	}

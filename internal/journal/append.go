@@ -197,7 +197,7 @@ func (l *Log) write(ctx context.Context, s *submission) error {
 			return errors.Join(err, l.truncateBatch())
 		}
 		l.noteWritten(group, next, ends)
-		l.open = next.end
+		l.open, l.current = next.end, true
 		return nil
 	}
 	if l.head > 0 && l.chain.end == l.head { // whoever began the segment may have crashed before its name was durable
@@ -209,7 +209,7 @@ func (l *Log) write(ctx context.Context, s *submission) error {
 		return err
 	}
 	l.noteWritten(group, next, ends)
-	l.synced = next.end
+	l.synced, l.current = next.end, true
 	return nil
 }
 

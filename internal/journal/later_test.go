@@ -76,3 +76,32 @@ func TestTornBatchOfLater(t *testing.T) {
 	}
 	expectTorn(t, r, data, len(data)-durable, "one")
 }
+
+// After an append, Appended returns what was in the journal at that time; what others append later comes with the next call.
+func TestAppended(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, "one")
+	other := r.again(t)
+	if _, err := r.NewEvents(); err != nil {
+		t.Fatal(err)
+	}
+	texts := func(events []pawl.Event, err error) (all []string) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			all = append(all, journaltest.TextOf(t, e))
+		}
+		return all
+	}
+	other.add(t, journaltest.Text(t, "two"))
+	r.later(t, "three")
+	other.add(t, journaltest.Text(t, "four"))
+	equal(t, "after AppendLater", texts(r.Appended()), "two", "three")
+	equal(t, "without an append", texts(r.Appended()), "four")
+	r.add(t, journaltest.Text(t, "five"))
+	other.add(t, journaltest.Text(t, "six"))
+	equal(t, "after Append", texts(r.Appended()), "five")
+	equal(t, "new events", texts(r.NewEvents()), "six")
+}

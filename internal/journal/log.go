@@ -48,6 +48,7 @@ type Log struct {
 	dead      error        // why nothing can be appended any more, or nil
 	lastOther pawl.Seq     // last event that another writer appended
 	delivered pawl.Seq     // last event that State or NewEvents returned
+	current   bool         // the last call that read the file to its end was an append
 	cached    pawl.Seq     // last event in the cached state, as far as known
 	early     chan *cached // receives the cache, read while a long journal is verified; may be nil
 	commits   *Commits     // through which appends are synced; may be nil
@@ -379,6 +380,25 @@ func (l *Log) NewEvents() ([]pawl.Event, error) {
 	if err := l.refresh(); err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
+	return l.deliver()
+}
+
+// Appended is NewEvents as of the last Append or AppendLater of this Log, which read the file to its end. What others have appended since
+// comes with the next call.
+func (l *Log) Appended() ([]pawl.Event, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.current {
+		if err := l.refresh(); err != nil {
+			return nil, fmt.Errorf("read journal: %w", err)
+		}
+	}
+	l.current = false
+	return l.deliver()
+}
+
+// deliver returns the events that were read and not yet returned.
+func (l *Log) deliver() ([]pawl.Event, error) {
 	if l.delivered == l.chain.seq {
 		return nil, nil
 	}

@@ -39,6 +39,15 @@ func (e *EscapeError) Error() string {
 // than maxListed, all matches count as one content under the pattern itself. Patterns without match and missing paths
 // are a *MissingError.
 func Hash(root string, declared []string) (pawl.Outputs, error) {
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, err
+	}
+	return hash(root, declared)
+}
+
+// hash is Hash for a root without links.
+func hash(root string, declared []string) (pawl.Outputs, error) {
 	found := make(pawl.Outputs, len(declared))
 	var missing []string
 	for _, d := range declared {
@@ -53,7 +62,7 @@ func Hash(root string, declared []string) (pawl.Outputs, error) {
 			matches = []string{d}
 		}
 		for _, path := range matches {
-			if found[path], err = HashOne(root, path); err != nil {
+			if found[path], err = hashOne(root, path); err != nil {
 				return nil, err
 			}
 		}
@@ -69,6 +78,15 @@ const maxListed = 64
 
 // HashOne returns the content of one path, relative to root and with slashes, or of all matches if it is a pattern.
 func HashOne(root, path string) (pawl.Content, error) {
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return pawl.Content{}, err
+	}
+	return hashOne(root, path)
+}
+
+// hashOne is HashOne for a root without links.
+func hashOne(root, path string) (pawl.Content, error) {
 	matches, err := glob(root, path)
 	switch {
 	case err != nil:
@@ -112,14 +130,14 @@ func contentAt(root, path string) (pawl.Content, error) {
 
 // Read returns the content of a file of at most limit bytes. A link in its path must stay in the workspace.
 func Read(root, path string, limit int64) ([]byte, error) {
-	full, err := resolve(root, path)
-	if _, missing := errors.AsType[*MissingError](err); missing {
-		return nil, &fs.PathError{Op: "open", Path: filepath.Join(root, filepath.FromSlash(path)), Err: unix.ENOENT}
-	}
+	realRoot, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return nil, err
 	}
-	realRoot, err := filepath.EvalSymlinks(root)
+	full, err := resolve(realRoot, path)
+	if _, missing := errors.AsType[*MissingError](err); missing {
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(root, filepath.FromSlash(path)), Err: unix.ENOENT}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +176,10 @@ func HasContent(root, declared string) bool {
 
 // anyMatch reports whether fits accepts any match of a declared path that is inside the workspace.
 func anyMatch(root, declared string, fits func(full string, info fs.FileInfo) bool) bool {
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return false
+	}
 	matches, err := glob(root, declared)
 	if err != nil {
 		return false
@@ -178,6 +200,23 @@ func Sync(root string, paths []string) error {
 	if err != nil {
 		return err
 	}
+	return sync(root, paths)
+}
+
+// Durable makes the declared paths durable like Sync, and returns their contents like Hash.
+func Durable(root string, declared []string) (pawl.Outputs, error) {
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, err
+	}
+	if err := sync(root, declared); err != nil {
+		return nil, err
+	}
+	return hash(root, declared)
+}
+
+// sync is Sync for a root without links.
+func sync(root string, paths []string) error {
 	var files []string
 	folders := map[string]bool{}
 	for _, declared := range paths {
@@ -265,23 +304,41 @@ func Matches(root, pattern string) ([]string, error) {
 	return matches, nil
 }
 
-// resolve follows the symbolic links in a path, and fails if they lead out of root.
+// resolve follows the symbolic links in a path, and fails if they lead out of root, which has none.
 func resolve(root, path string) (string, error) {
-	realRoot, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return "", err
-	}
-	realPath, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(path)))
+	realPath, err := evalBelow(root, filepath.FromSlash(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", &MissingError{Paths: []string{path}}
 	}
 	if err != nil {
 		return "", err
 	}
-	if rel, err := filepath.Rel(realRoot, realPath); err != nil || !filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(root, realPath); err != nil || !filepath.IsLocal(rel) {
 		return "", &EscapeError{Path: path, Target: realPath}
 	}
 	return realPath, nil
+}
+
+// evalBelow is filepath.EvalSymlinks of a path below root, and looks at the folders above root only if there is a link.
+func evalBelow(root, path string) (string, error) {
+	full := filepath.Join(root, path)
+	if !filepath.IsLocal(path) {
+		return filepath.EvalSymlinks(full)
+	}
+	for end := len(strings.TrimSuffix(root, string(filepath.Separator))); end < len(full); {
+		end++ // the separator
+		if i := strings.IndexByte(full[end:], filepath.Separator); i < 0 {
+			end = len(full)
+		} else {
+			end += i
+		}
+		if info, err := os.Lstat(full[:end]); err != nil {
+			return "", err
+		} else if info.Mode()&fs.ModeSymlink != 0 {
+			return filepath.EvalSymlinks(full)
+		}
+	}
+	return full, nil
 }
 
 // hashFolder hashes the sorted listing of everything below full: one line per entry with type, mode, hash and path.

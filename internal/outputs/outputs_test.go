@@ -192,3 +192,33 @@ func TestBegun(t *testing.T) {
 		}
 	}
 }
+
+// Durable is Sync and Hash, in a folder that is reached through a link too.
+func TestDurable(t *testing.T) {
+	t.Parallel()
+	root := workspace(t, map[string]string{"d/e/x": "1", "f": "2"})
+	for name, target := range map[string]string{"in": "d", "d/up": "../f", "far": os.TempDir(), "none": "missing"} {
+		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	linked := filepath.Join(t.TempDir(), "linked")
+	if err := os.Symlink(root, linked); err != nil {
+		t.Fatal(err)
+	}
+	declared := []string{"f", "d/e", "in/e/x", "in/up"}
+	want := hash(t, root, declared...)
+	for _, from := range []string{root, linked} {
+		if got, err := outputs.Durable(from, declared); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("in %s: %+v, %v, want %+v", from, got, err, want)
+		}
+		for path, says := range map[string]any{"far": new(*outputs.EscapeError), "none": new(*outputs.MissingError), "f/x": nil, "../x": new(*outputs.MissingError)} {
+			if _, err := outputs.Durable(from, []string{path}); err == nil || says != nil && !errors.As(err, says) {
+				t.Errorf("%s in %s: %v", path, from, err)
+			}
+		}
+	}
+	if want["in/e/x"].Size != 1 || want["in/up"] != want["f"] {
+		t.Errorf("%+v", want)
+	}
+}

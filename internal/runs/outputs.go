@@ -10,10 +10,7 @@ func DurableOutputs(root string, declared []string) (pawl.Outputs, error) {
 	if len(declared) == 0 {
 		return nil, nil
 	}
-	if err := outputs.Sync(root, declared); err != nil {
-		return nil, err
-	}
-	found, err := outputs.Hash(root, declared)
+	found, err := outputs.Durable(root, declared)
 	if err == nil {
 		err = CheckSize(found)
 	}

@@ -27,7 +27,10 @@ const calls = 24
 // has ended has run.
 func TestDieAnywhere(t *testing.T) {
 	for where, pool := range places() {
-		states := map[State]int{}
+		states, lost := map[State]int{}, 3
+		if pool != "" {
+			lost = 2 // the child's record is not written
+		}
 		for n := 1; n <= calls; n++ {
 			t.Run(fmt.Sprint(where, pool, n), func(t *testing.T) {
 				a := sh(t, "echo ran >> ledger")
@@ -44,7 +47,7 @@ func TestDieAnywhere(t *testing.T) {
 				states[status.State]++
 			})
 		}
-		if states[NotBegun] < 2 || where == onlySupervisor && states[Lost] < 3 || states[Ended] < 3 {
+		if states[NotBegun] < 2 || where == onlySupervisor && states[Lost] < lost || states[Ended] < 3 {
 			t.Errorf("%s %s: %v", where, pool, states)
 		}
 	}

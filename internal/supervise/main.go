@@ -58,6 +58,7 @@ type supervisor struct {
 	started time.Time     // with the monotonic reading
 	asleep  time.Duration // the system's time asleep at the start
 	exit    pawl.Exit
+	record  []byte // exit.json as written
 
 	delivered *pawl.Exit // of a job that a worker carries out: how it ended there
 }
@@ -133,12 +134,11 @@ func checkLock(dir string) error {
 type signals struct{ terminate, children chan os.Signal }
 
 // catchSignals catches the signals that would end the supervisor. It does not ignore them, because a child inherits
-// ignored signals.
+// ignored signals. SIGCHLD is caught when it is needed; see tree.hear.
 func catchSignals() signals {
 	caught := signals{terminate: make(chan os.Signal, 1), children: make(chan os.Signal, 1)}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGHUP)
 	signal.Notify(caught.terminate, syscall.SIGTERM)
-	signal.Notify(caught.children, syscall.SIGCHLD)
 	return caught
 }
 
@@ -356,7 +356,7 @@ func (s *supervisor) finish() error {
 		s.exit.Killed, s.exit.Leftovers = s.exit.Killed+d.Killed, append(s.exit.Leftovers, d.Leftovers...)
 	}
 	for {
-		err := s.record()
+		err := s.writeRecord()
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -364,9 +364,9 @@ func (s *supervisor) finish() error {
 	}
 }
 
-// record writes the exit record. If an engine is there, which syncs the outputs and journals the end, it does not sync, and the record
+// writeRecord writes the exit record. If an engine is there, which syncs the outputs and journals the end, it does not sync, and the record
 // counts until the system restarts.
-func (s *supervisor) record() error {
+func (s *supervisor) writeRecord() error {
 	if boot := s.begun.Supervisor.BootID; boot != "" && s.link.attached() {
 		s.exit.Boot = boot
 		err := s.writeExit(disk.PutNew)
@@ -402,7 +402,8 @@ func (s *supervisor) writeExit(write func(path string, data []byte) error) error
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(s.dir, pawl.ExitFile), Seal{private: s.key}.Sign(data))
+	s.record = Seal{private: s.key}.Sign(data)
+	return write(filepath.Join(s.dir, pawl.ExitFile), s.record)
 }
 
 // abort returns the request to end the attempt, if there is one.

@@ -1,10 +1,12 @@
 package supervise
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -36,23 +38,23 @@ func NewPool(dir string) *Pool { return &Pool{dir: dir, all: map[*slot]bool{}} }
 // slot is a supervisor of a pool.
 type slot struct {
 	pool *Pool
-	link *os.File      // our end of the socket pair
-	gone chan struct{} // closed when the attempt that runs, or the supervisor, has ended; nil if none runs
-	last bool          // it takes no more attempts
+	link *os.File // our end of the socket pair
+	runs *Running // the attempt that runs; nil if none does. Its gone is closed when it, or the supervisor, has ended.
+	last bool     // it takes no more attempts
 }
 
-// An order is what a slot receives for each attempt: as a line of JSON, and the job behind it, after the length of both in four bytes; the
-// attempt's lock comes along. A length of zero says that the end of the last attempt is noted.
+// An order is what a slot receives for each attempt: the length of the rest in four bytes, the order and the job as lines of JSON, and the
+// environment; the attempt's lock comes along. A length of zero says that the end of the last attempt is noted.
 type order struct {
-	Dir     string `json:"dir"`
-	Key     []byte `json:"key"`     // private key of the seal
-	Environ []byte `json:"environ"` // KEY=VALUE, separated by NUL: not always UTF-8
+	Dir     string   `json:"dir"`
+	Key     []byte   `json:"key"` // private key of the seal
+	environ []string // KEY=VALUE; separated by NUL behind the job, since it is not always UTF-8
 }
 
-// What a slot says when the attempt has ended and its lock is released.
+// What a slot says when the attempt has ended and its lock is released. The length of the exit record in four bytes and the record follow.
 const (
-	sayEnded = 'e'
-	sayLast  = 'l' // and takes no more: a process of the attempt survives
+	sayEnded byte = 'e'
+	sayLast  byte = 'l' // and takes no more: a process of the attempt survives
 )
 
 // takes reports whether a job is executed by a supervisor of the pool: most scripts are short. What may run without an engine for long has a
@@ -106,11 +108,11 @@ func (p *Pool) start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
 	if environ == nil {
 		environ = os.Environ()
 	}
-	data, err := json.Marshal(order{Dir: lock.dir, Key: seal.private, Environ: []byte(strings.Join(environ, "\x00"))})
+	data, err := json.Marshal(order{Dir: lock.dir, Key: seal.private})
 	if err != nil {
 		return nil, err
 	}
-	data = slices.Concat(data, []byte("\n"), encoded)
+	data = slices.Concat(data, []byte("\n"), encoded, []byte("\n"), []byte(strings.Join(environ, "\x00")))
 	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)
 	for s := p.take(); s != nil; s = p.take() {
 		if running := s.begin(frame, lock); running != nil {
@@ -194,7 +196,7 @@ func newLink() (ours, theirs *os.File, err error) {
 func (s *slot) begin(frame []byte, lock *Lock) *Running {
 	running := &Running{dir: lock.dir, gone: make(chan struct{}), slot: s}
 	s.pool.mu.Lock()
-	s.gone = running.gone
+	s.runs = running
 	s.pool.mu.Unlock()
 	n, err := s.pass(frame, lock.file)
 	if n > 0 && err == nil {
@@ -202,7 +204,7 @@ func (s *slot) begin(frame []byte, lock *Lock) *Running {
 	}
 	if err != nil {
 		s.link.Close()
-		s.free(true)
+		s.free(true, nil)
 	}
 	if n <= 0 {
 		return nil
@@ -210,14 +212,15 @@ func (s *slot) begin(frame []byte, lock *Lock) *Running {
 	return running
 }
 
-// free notes that the supervisor has no attempt, and whether it takes no more.
-func (s *slot) free(last bool) {
+// free notes that the supervisor has no attempt, the exit record of the last one, and whether it takes no more.
+func (s *slot) free(last bool, exit []byte) {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
-	if s.gone != nil {
-		close(s.gone)
+	if s.runs != nil {
+		s.runs.exit = exit
+		close(s.runs.gone)
 	}
-	s.gone, s.last = nil, s.last || last
+	s.runs, s.last = nil, s.last || last
 }
 
 // pass sends the first bytes of a frame, with a file.
@@ -238,9 +241,9 @@ func (s *slot) pass(frame []byte, file *os.File) (n int, err error) {
 
 // follow notes what the supervisor says until it has ended.
 func (s *slot) follow(cmd *exec.Cmd) {
-	for said := make([]byte, 1); ; {
-		_, err := s.link.Read(said)
-		if s.free(err != nil || said[0] == sayLast); err != nil {
+	for said := bufio.NewReader(s.link); ; {
+		word, exit, err := hear(said)
+		if s.free(err != nil || word == sayLast, exit); err != nil {
 			break
 		}
 	}
@@ -251,6 +254,23 @@ func (s *slot) follow(cmd *exec.Cmd) {
 	cmd.Wait() // all that counts is in the exit records
 }
 
+// hear returns what a slot says.
+func hear(said io.Reader) (word byte, exit []byte, err error) {
+	head := make([]byte, 1+frameHead)
+	if _, err := io.ReadFull(said, head); err != nil {
+		return 0, nil, err
+	}
+	size := binary.BigEndian.Uint32(head[1:])
+	if size > maxExit {
+		return 0, nil, fmt.Errorf("an exit record of %d bytes", size)
+	}
+	exit = make([]byte, size)
+	if _, err := io.ReadFull(said, exit); err != nil {
+		return 0, nil, err
+	}
+	return head[0], exit, nil
+}
+
 // Noted says that the end of the attempt is durable in the journal, or that the attempt needs no end. The error is always nil.
 func (r *Running) Noted() error {
 	if r.slot == nil {
@@ -259,7 +279,7 @@ func (r *Running) Noted() error {
 	s, p := r.slot, r.slot.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r.slot = nil; s.gone != nil || !p.all[s] {
+	if r.slot = nil; s.runs != nil || !p.all[s] {
 		return nil
 	}
 	if _, err := s.link.Write(make([]byte, frameHead)); err == nil && !s.last { // an error says that it has died

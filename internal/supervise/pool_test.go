@@ -329,3 +329,55 @@ func TestLinkIsNotInherited(t *testing.T) {
 	close(stop)
 	links.Wait()
 }
+
+// TestPoolSendsExitRecords: what a supervisor sent counts, whatever is in the file afterwards.
+func TestPoolSendsExitRecords(t *testing.T) {
+	a := sh(t, "exit 3")
+	p := poolOf(a)
+	running := a.begin(p)
+	a.no(running.Wait(a.soon()))
+	forged, err := json.Marshal(pawl.Exit{Token: a.job.Token, Reason: pawl.ReasonExited, Exit: new(int)})
+	a.no(err)
+	a.no(os.WriteFile(filepath.Join(a.dir, pawl.ExitFile), NewSeal().Sign(forged), 0o600))
+	public := NewSeal().Public() // of whatever seal: this is no matter of a signature
+	status, err := running.Probe()
+	a.no(err)
+	if exit := status.ExitSealed(public); status.State != Ended || exit == nil || exit.Token != a.job.Token || exit.Exit == nil || *exit.Exit != 3 {
+		t.Errorf("sent: %+v", status)
+	}
+	status, err = Attach(a.dir).Probe()
+	a.no(err)
+	if status.ExitSealed(public) != nil {
+		t.Errorf("from the file: %+v", status)
+	}
+}
+
+// TestHear: a supervisor that says too much, or stops in the middle, has said nothing.
+func TestHear(t *testing.T) {
+	for name, said := range map[string]string{
+		"nothing": "", "a torn head": "e\x00", "a torn record": "e\x00\x00\x00\x02{", "too long a record": "e\x01\x00\x00\x01" + strings.Repeat(" ", maxExit+1),
+	} {
+		if word, exit, err := hear(strings.NewReader(said)); err == nil || word != 0 || exit != nil {
+			t.Errorf("%s: %q, %q, %v", name, word, exit, err)
+		}
+	}
+	if word, exit, err := hear(strings.NewReader("l\x00\x00\x00\x02{}e")); word != sayLast || string(exit) != "{}" || err != nil {
+		t.Errorf("%q, %q, %v", word, exit, err)
+	}
+}
+
+// TestChildRecord: begun.json identifies the child of a reused supervisor once it is not short.
+func TestChildRecord(t *testing.T) {
+	a := sh(t, "touch begun; until test -e go; do sleep 0.01; done")
+	p := poolOf(a)
+	long := a.begin(p)
+	a.until("the child's record", func() bool { begun, err := readBegun(a.dir); return err == nil && begun != nil && begun.Child.PID != 0 })
+	a.no(os.WriteFile(filepath.Join(a.work, "go"), nil, 0o600))
+	a.no(long.Wait(a.soon()))
+	a.no(long.Noted())
+	b := a.next("true")
+	b.no(b.begin(p).Wait(b.soon()))
+	if begun, err := readBegun(b.dir); err != nil || begun == nil || begun.Child.PID != 0 || begun.Supervisor != a.supervisor() {
+		t.Errorf("short: %+v, %v", begun, err)
+	}
+}

@@ -86,7 +86,7 @@ func sealedWith(record []byte, public string) bool {
 // ExitSealed returns the exit record if it has the seal with this public key, or nil. Attempts of an older pawl have no
 // seal: for them public is "", and any record counts.
 func (s Status) ExitSealed(public string) *pawl.Exit {
-	if s.Exit == nil || public != "" && !sealedWith(s.exitRecord, public) {
+	if s.Exit == nil || public != "" && !s.sent && !sealedWith(s.exitRecord, public) {
 		return nil
 	}
 	return s.Exit

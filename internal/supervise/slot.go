@@ -39,7 +39,7 @@ func serveSlot(caught signals) error {
 		if err != nil {
 			return fmt.Errorf("supervise: %w", err)
 		}
-		s := newSupervisor(o.Dir, o.Key, strings.Split(string(o.Environ), "\x00"), caught)
+		s := newSupervisor(o.Dir, o.Key, o.environ, caught)
 		s.link = l
 		if err := s.attempt(job); err != nil {
 			return fmt.Errorf("supervise %s: %w", o.Dir, err)
@@ -71,12 +71,25 @@ func (s *supervisor) attempt(job *pawl.Job) error {
 		return err
 	}
 	syscall.CloseOnExec(lockFD)
-	word := []byte{sayEnded}
+	word := sayEnded
 	if len(s.exit.Unkilled) > 0 {
-		word[0] = sayLast
+		word = sayLast
 	}
-	if err := unix.Sendto(s.link.fd, word, unix.MSG_NOSIGNAL, nil); err != nil && err != unix.EPIPE && err != unix.ECONNRESET {
-		return err
+	return s.link.say(word, s.record)
+}
+
+// say sends a word and an exit record, in a frame. It does not matter whether the engine lives.
+func (l *link) say(word byte, record []byte) error {
+	frame := append(binary.BigEndian.AppendUint32([]byte{word}, uint32(len(record))), record...)
+	for len(frame) > 0 {
+		n, err := unix.SendmsgN(l.fd, frame, nil, nil, unix.MSG_NOSIGNAL)
+		switch {
+		case err == unix.EPIPE || err == unix.ECONNRESET:
+			return nil
+		case err != nil && err != unix.EINTR:
+			return err
+		}
+		frame = frame[max(n, 0):]
 	}
 	return nil
 }
@@ -186,7 +199,9 @@ func (l *link) receive() (o order, job *pawl.Job, err error) {
 	if _, err := io.ReadFull(l, data); err != nil {
 		return o, nil, io.EOF
 	}
-	line, encoded, _ := bytes.Cut(data, []byte("\n"))
+	line, rest, _ := bytes.Cut(data, []byte("\n"))
+	encoded, environ, _ := bytes.Cut(rest, []byte("\n"))
+	o.environ = strings.Split(string(environ), "\x00")
 	if err := errors.Join(json.Unmarshal(line, &o), json.Unmarshal(encoded, &job)); err != nil {
 		return o, nil, err
 	}

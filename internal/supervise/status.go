@@ -38,6 +38,7 @@ type Status struct {
 	Unsynced *pawl.Exit
 
 	exitRecord []byte // the content of exit.json
+	sent       bool   // Exit is not from there: the supervisor sent it to this process
 }
 
 // Rebooted reports whether the system was restarted since the attempt began.
@@ -139,7 +140,7 @@ func readExit(path string) (*pawl.Exit, []byte, error) {
 
 func parseExit(record []byte) *pawl.Exit {
 	exit := new(pawl.Exit)
-	if json.Unmarshal(record, exit) != nil {
+	if len(record) == 0 || json.Unmarshal(record, exit) != nil {
 		return nil
 	}
 	return exit

@@ -2,7 +2,8 @@
 //
 // The engine never waits for a child directly. For each attempt it starts a supervisor: the same program, in a session
 // of its own. The supervisor owns the child's process tree, output files, limits and exit record, and survives the
-// engine. Engine and supervisor communicate only through files in the attempt's folder.
+// engine. Engine and supervisor communicate through files in the attempt's folder. A supervisor of a Pool also has a socket, through which
+// it receives attempts and sends their exit records; a later engine needs only the files.
 //
 // A running attempt is always known. The engine takes the attempt's lock before it journals the intent, and passes the
 // locked descriptor on to the supervisor; an attempt is alive as long as a process holds that lock. The supervisor
@@ -103,6 +104,7 @@ type Running struct {
 	dir  string
 	gone chan struct{} // closed when our supervisor has ended, or the attempt under one of a pool; nil for an attempt of an earlier engine
 	slot *slot         // nil for a supervisor of one attempt
+	exit []byte        // the exit record as the supervisor of a pool sent it, before gone is closed
 }
 
 // Start starts the supervisor of a job and passes it the lock and the seal for its exit record. The caller's lock is
@@ -172,6 +174,14 @@ func startSupervisor(lock *Lock, job pawl.Job, seal Seal) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
+// Probe returns the status of an attempt for which Wait has returned. The exit record that the supervisor itself sent needs no proof.
+func (r *Running) Probe() (Status, error) {
+	if exit := parseExit(r.exit); exit != nil {
+		return Status{State: Ended, Exit: exit, sent: true}, nil
+	}
+	return Probe(r.dir)
+}
+
 // Attach returns an attempt that an earlier engine started.
 func Attach(dir string) *Running { return &Running{dir: dir} }
 
@@ -185,6 +195,9 @@ func (r *Running) Wait(ctx context.Context) error {
 		case <-r.gone: // a child that it was just forking may still hold a copy of the lock until exec
 		case <-ctx.Done():
 			return ctx.Err()
+		}
+		if r.exit != nil {
+			return nil // and the lock was released before
 		}
 	}
 	ticker := time.NewTicker(pollInterval)

@@ -22,6 +22,9 @@ func childAttributes(_ *cgroup, as *pawl.Account) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Credential: account.Credential(as)}
 }
 
+// addPidfd does nothing: macOS has no pidfds.
+func addPidfd(*syscall.SysProcAttr, *int) {}
+
 // cgroup is always nil on macOS.
 type cgroup struct{ path string }
 

@@ -31,6 +31,9 @@ func childAttributes(group *cgroup, as *pawl.Account) *syscall.SysProcAttr {
 	return attr
 }
 
+// addPidfd has the child's pidfd stored in fd; -1 if the system has none.
+func addPidfd(attr *syscall.SysProcAttr, fd *int) { attr.PidFD = fd }
+
 // Guarantees reports how well this system can ensure that no process outlives its step.
 func Guarantees() []pawl.Finding {
 	findings := []pawl.Finding{cgroupFinding(), namespaceFinding(), {

@@ -22,6 +22,9 @@ import (
 // tick is the interval between checks of a running child.
 const tick = 250 * time.Millisecond
 
+// short is how long a command may run of whose process a slot makes no record.
+const short = 20 * time.Millisecond
+
 // drainWait is how long processes that outlive the leader have to end by themselves, for example the reader of a pipe.
 const drainWait = 100 * time.Millisecond
 
@@ -33,7 +36,7 @@ type task struct {
 	out, err string // output files; the same path twice: both streams in one file
 	limits   watchdog.Limits
 	path     string // PATH, if it differs from the job's
-	started  func() // called when the command runs
+	started  func() // called when the command runs, by a slot only if it is not short
 }
 
 // ending is how a task ended.
@@ -51,12 +54,12 @@ func (s *supervisor) runTask(t task) ending {
 	if err := s.start(t); err != nil {
 		return ending{cause: &pawl.Abort{Reason: pawl.ReasonError, Why: err.Error()}}
 	}
-	if t.started != nil {
+	if s.link == nil && t.started != nil {
 		t.started()
 	}
 	w := s.monitor(t)
 	defer w.close()
-	cause := s.waitLeader(w, t.limits)
+	cause := s.waitLeader(w, t)
 	if cause != nil {
 		s.terminate(w)
 	} else {
@@ -134,9 +137,33 @@ func openLog(path string) (*os.File, error) {
 }
 
 // waitLeader waits until the leader ends and returns nil, or returns why the leader must be ended.
-func (s *supervisor) waitLeader(w *monitor, limits watchdog.Limits) *pawl.Abort {
+func (s *supervisor) waitLeader(w *monitor, t task) *pawl.Abort {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	early := s.early()
+	signaled := s.tree.await(short)
+	if s.tree.status != nil {
+		return nil
+	}
+	if s.link != nil && t.started != nil {
+		t.started()
+	}
+	if !signaled {
+		s.tree.await(tick - short)
+	}
+	if s.tree.status != nil {
+		return nil
+	}
+	if early {
+		select {
+		case <-s.sigterm:
+		default:
+		}
+	}
+	if abort := s.abort(); abort != nil {
+		return abort
+	}
+	s.tree.hear()
 	for {
 		s.tree.reap()
 		if s.tree.status != nil {
@@ -149,8 +176,8 @@ func (s *supervisor) waitLeader(w *monitor, limits watchdog.Limits) *pawl.Abort 
 			if abort := s.abort(); abort != nil {
 				return abort
 			}
-			if s.link != nil && time.Since(s.started) < tick {
-				continue // it may be meant for the attempt before
+			if s.early() {
+				continue
 			}
 			return &pawl.Abort{Reason: pawl.ReasonAbort, Why: "the supervisor received SIGTERM"}
 		case <-ticker.C:
@@ -162,12 +189,15 @@ func (s *supervisor) waitLeader(w *monitor, limits watchdog.Limits) *pawl.Abort 
 		if abort := s.unattended(); abort != nil {
 			return abort
 		}
-		if found := w.assess(limits); found.Action == watchdog.Interrupt {
+		if found := w.assess(t.limits); found.Action == watchdog.Interrupt {
 			return &pawl.Abort{Reason: found.Reason, Why: found.Evidence}
 		}
 		s.beat(w)
 	}
 }
+
+// early reports whether a SIGTERM may be meant for the attempt before. Then only abort.json counts.
+func (s *supervisor) early() bool { return s.link != nil && time.Since(s.started) < tick }
 
 // terminate ends the tree with SIGINT, SIGTERM and SIGKILL, and waits after each.
 func (s *supervisor) terminate(w *monitor) {

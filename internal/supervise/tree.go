@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,12 +21,13 @@ import (
 
 // tree is the child, called the leader, and all its descendants.
 type tree struct {
-	children chan os.Signal      // SIGCHLD
+	children chan os.Signal      // SIGCHLD, after hear
 	adopts   bool                // orphans come to this process, so without children it has no descendants
 	group    *cgroup             // nil: no cgroup
 	as       *pawl.Account       // who runs the command. Defaults to the user of this process.
 	before   time.Duration       // CPU time of the children that ended before the attempt
 	leader   int                 // 0: not started, or ended
+	pidfd    int                 // of the leader; -1 if there is none
 	status   *syscall.WaitStatus // of the command; nil until it has ended
 
 	namespace bool // run the command in a PID namespace; the leader is then an init (see Init)
@@ -77,14 +79,13 @@ func (t *tree) start(command []string, dir string, env []string, stdout, stderr 
 	if err := disk.BeforeSpawn(); err != nil {
 		return fmt.Errorf("start %s: %w", path, err)
 	}
-	attr := &syscall.ProcAttr{
-		Dir: dir, Env: env, Files: []uintptr{stdin.Fd(), stdout.Fd(), stderr.Fd()}, Sys: childAttributes(t.group, t.as),
-	}
+	t.pidfd = -1
+	attr := &syscall.ProcAttr{Dir: dir, Env: env, Files: []uintptr{stdin.Fd(), stdout.Fd(), stderr.Fd()}, Sys: t.attributes()}
 	pid, err := t.fork(path, command, attr)
 	if err != nil && t.group != nil {
 		t.group.remove()
 		t.group = nil
-		attr.Sys = childAttributes(nil, t.as)
+		attr.Sys = t.attributes()
 		pid, err = t.fork(path, command, attr)
 	}
 	if err != nil {
@@ -92,6 +93,15 @@ func (t *tree) start(command []string, dir string, env []string, stdout, stderr 
 	}
 	t.leader, t.status = pid, nil
 	return nil
+}
+
+// attributes returns those of the leader's process.
+func (t *tree) attributes() *syscall.SysProcAttr {
+	attr := childAttributes(t.group, t.as)
+	if !t.namespace {
+		addPidfd(attr, &t.pidfd)
+	}
+	return attr
 }
 
 // fork starts a program, under an init if a PID namespace is requested.
@@ -157,11 +167,29 @@ func (t *tree) leaderEnded(status syscall.WaitStatus) {
 	if t.namespace {
 		unix.Close(t.reports)
 	}
+	if t.pidfd >= 0 {
+		unix.Close(t.pidfd)
+	}
 	if t.status == nil {
 		t.status = &status
 	}
-	t.leader = 0
+	t.leader, t.pidfd = 0, -1
 }
+
+// await waits until the leader has ended or a signal comes, at most for limit, and reaps what has ended. Without a pidfd it returns at once.
+// Most commands are short: a system call that waits wakes no other thread of this process.
+func (t *tree) await(limit time.Duration) (signaled bool) {
+	if t.pidfd < 0 {
+		return false
+	}
+	fds := []unix.PollFd{{Fd: int32(t.pidfd), Events: unix.POLLIN}}
+	_, err := unix.Poll(fds, int(limit/time.Millisecond))
+	t.reap()
+	return err != nil
+}
+
+// hear has SIGCHLD sent to children. Whoever waits for that must reap in between.
+func (t *tree) hear() { signal.Notify(t.children, syscall.SIGCHLD) }
 
 // readInitStatus reads the init's report about the command, if there is one.
 func (t *tree) readInitStatus() {
@@ -222,6 +250,7 @@ func (t *tree) wait(limit time.Duration, meanwhile func()) (empty bool) {
 	defer deadline.Stop()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	t.hear()
 	for !t.reap() {
 		select {
 		case <-t.children:
