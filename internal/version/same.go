@@ -62,12 +62,34 @@ func sameBuild(f *os.File, sources string) error {
 	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 || info.Size() > maxProgram {
 		return fmt.Errorf("%s is not a program", f.Name())
 	}
-	data, err := io.ReadAll(f)
+	is, err := contains(f, sources)
 	if err != nil {
 		return err
 	}
-	if !bytes.Contains(data, []byte(sources)) {
+	if !is {
 		return fmt.Errorf("%s was built from other sources", f.Name())
 	}
 	return nil
+}
+
+// pieceSize is the number of bytes that contains reads at once.
+const pieceSize = 256 << 10
+
+// contains reports whether a file has the text. A program has megabytes, so it is read in pieces into the same memory.
+func contains(f io.Reader, text string) (bool, error) {
+	piece, kept := make([]byte, pieceSize+len(text)), 0
+	for {
+		n, err := io.ReadFull(f, piece[kept:])
+		read := piece[:kept+n]
+		if bytes.Contains(read, []byte(text)) {
+			return true, nil
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				err = nil
+			}
+			return false, err
+		}
+		kept = copy(piece, read[len(read)-len(text)+1:]) // the text may begin there
+	}
 }

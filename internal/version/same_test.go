@@ -1,10 +1,14 @@
 package version
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"testing"
+	"testing/iotest"
 )
 
 func TestSameBuild(t *testing.T) {
@@ -36,6 +40,27 @@ func TestSameBuild(t *testing.T) {
 	}
 	if f, err := OpenHookProgram(t.TempDir()); err == nil {
 		t.Errorf("opened %s in an empty folder", f.Name())
+	}
+}
+
+// TestContains: the text may lie across the end of a piece.
+func TestContains(t *testing.T) {
+	t.Parallel()
+	const text = "pawl-sources:1234"
+	for _, end := range []int{pieceSize, pieceSize + len(text), 2 * pieceSize} {
+		for at := end - 2*len(text); at <= end+2*len(text); at++ {
+			content := bytes.Repeat([]byte("pawl"), 3*pieceSize/4)
+			if is, err := contains(bytes.NewReader(content), text); is || err != nil {
+				t.Fatalf("without the text: %v, %v", is, err)
+			}
+			copy(content[at:], text)
+			if is, err := contains(bytes.NewReader(content), text); !is || err != nil {
+				t.Errorf("at %d: %v, %v", at, is, err)
+			}
+		}
+	}
+	if is, err := contains(iotest.ErrReader(io.ErrNoProgress), text); is || !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("unreadable: %v, %v", is, err)
 	}
 }
 
