@@ -14,9 +14,6 @@ type folderStamp struct {
 	mtime, ctime int64 // ns
 }
 
-// folderGrain is clockGrain for folders. Some file systems keep whole seconds, and unlike a file a folder has no size to go by.
-const folderGrain = 1e9 + clockGrain // ns
-
 // trustTimes finds out which folders have reliable times: those of the root's file system, if that is known to change them with the names.
 func (w *walk) trustTimes() error {
 	var st unix.Stat_t
@@ -38,7 +35,7 @@ func (w *walk) stampOf(st *unix.Stat_t) folderStamp {
 
 // settled reports whether a walk that started then listed the folder so long after its times that a later change has changed them.
 func (s folderStamp) settled(started int64) bool {
-	return s != (folderStamp{}) && s.ctime < started-folderGrain
+	return s != (folderStamp{}) && settled(s.ctime, started)
 }
 
 // unlisted returns the stamp for a walk that does not list the folder. Unless the last walk settled it, only a walk that lists the folder can

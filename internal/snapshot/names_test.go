@@ -16,8 +16,11 @@ import (
 func (w *workspace) settle() {
 	w.t.Helper()
 	w.age()
-	w.store.last.cache.started += 2 * folderGrain
+	w.store.last.cache.started += muchLater
 }
+
+// muchLater is longer than the coarsest timestamps, in ns.
+const muchLater = 3e9
 
 // listsNone fails the test unless the file system of the workspace is one whose folders need not be listed again.
 func (w *workspace) listsNone() {
@@ -37,7 +40,9 @@ func TestFolderThatChangedJustBefore(t *testing.T) {
 	for _, c := range []struct {
 		after int64 // ns from the folder's last change to the walk's start
 		want  string
-	}{{-1e9, "file 0644 2"}, {0, "file 0644 2"}, {folderGrain, "file 0644 2"}, {folderGrain + 1, "nothing"}, {1e12, "nothing"}} {
+	}{
+		{-1e9, "file 0644 2"}, {0, "file 0644 2"}, {clockGrain, "file 0644 2"}, {clockGrain + 1, "nothing"}, {1e12, "nothing"},
+	} {
 		w := newWorkspace(t)
 		w.listsNone()
 		w.write("sub/a", "1")
@@ -51,6 +56,22 @@ func TestFolderThatChangedJustBefore(t *testing.T) {
 		cache.blocks["sub"], cache.started = &b, b.stamp.ctime+c.after
 		if got := w.at(w.take(), "sub/b"); got != c.want {
 			t.Errorf("%d ns after the folder changed: %s, want %s", c.after, got, c.want)
+		}
+	}
+}
+
+// TestSettled: a file system that keeps whole seconds gives all changes of a second the same time.
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ctime, after int64
+		want         bool
+	}{
+		{5e9, clockGrain + 1, false}, {5e9, 1e9 + clockGrain, false}, {5e9, 1e9 + clockGrain + 1, true},
+		{5e9 + 1, clockGrain, false}, {5e9 + 1, clockGrain + 1, true},
+	} {
+		if got := settled(c.ctime, c.ctime+c.after); got != c.want {
+			t.Errorf("%d, %d ns later: %v", c.ctime, c.after, got)
 		}
 	}
 }
@@ -168,6 +189,7 @@ func TestWhatAWatchSkipsIsListedOnce(t *testing.T) {
 		}
 	}
 	w.write("sub/deep/file", "2")
+	w.store.watching.base.cache.started = 0 // as if all had changed just before
 	over.tool()
 	for _, name := range []string{"", "sub", "still"} {
 		if w.store.last.cache.blocks[name].stamp != (folderStamp{}) {
@@ -176,7 +198,7 @@ func TestWhatAWatchSkipsIsListedOnce(t *testing.T) {
 	}
 	w.settle()
 	w.write("sub/deep/file", "3")
-	w.store.watching.base.cache.started += 2 * folderGrain
+	w.store.watching.base.cache.started += muchLater
 	over.tool()
 	for _, name := range []string{"", "sub", "still"} {
 		if w.store.last.cache.blocks[name].stamp == (folderStamp{}) {
@@ -197,7 +219,7 @@ func TestAFolderPassedIsNotListed(t *testing.T) {
 	over.tool()
 	w.write("sub/deep/file", "2")
 	over.tool()
-	w.store.last.cache.started += 2 * folderGrain
+	w.store.last.cache.started += muchLater
 	l, err := w.store.scan(t.Context(), nil, extent{})
 	w.must(err)
 	w.must(l.batch.Abort())
@@ -269,16 +291,20 @@ func TestTheStatFileGrowsOld(t *testing.T) {
 	w.write("sub/a", "")
 	w.age()
 	young := w.statFile()
-	for begin := time.Now(); time.Since(begin) < folderGrain; {
-		w.tick()
+	w.must(os.Chtimes(w.path("sub"), time.Time{}, time.Unix(1, 0)))
+	w.take()
+	if !os.SameFile(young, w.statFile()) {
+		t.Error("written for a folder that may change again within the same tick")
 	}
-	for _, want := range []bool{false, true} {
-		w.take()
-		if old := w.statFile(); os.SameFile(young, old) != want {
-			t.Error("written, or not written, against what it says of folders")
-		} else {
-			young = old
-		}
+	w.tick()
+	w.take()
+	old := w.statFile()
+	if os.SameFile(young, old) {
+		t.Error("not written, so that each process lists the folder")
+	}
+	w.take()
+	if !os.SameFile(old, w.statFile()) {
+		t.Error("written again")
 	}
 }
 

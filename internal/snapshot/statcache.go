@@ -66,6 +66,16 @@ const (
 // late before the walk may have been modified again within the same tick.
 const clockGrain = 20e6 // ns
 
+// settled reports whether what has this ctime can no longer change without getting another one, for a walk that started then. A file system
+// that keeps whole seconds, such as ext4 with inodes of 128 bytes, may give it the same one for a second.
+func settled(ctime, started int64) bool {
+	grain := int64(clockGrain)
+	if ctime%1e9 == 0 {
+		grain += 1e9
+	}
+	return ctime < started-grain
+}
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // readStatCache reads the cache. It is empty if the file is missing, unreadable, damaged or of another format.
@@ -380,5 +390,5 @@ func (c *statCache) mustReread(s stamp) bool {
 	return s.kind != leftOutKind && Kind(s.kind) != Folder && !c.settled(s.ctime)
 }
 
-// settled reports whether a file with this ctime can no longer change within the same clock tick.
-func (c *statCache) settled(ctime int64) bool { return ctime < c.started-clockGrain }
+// settled reports whether a file with this ctime can no longer change without getting another one.
+func (c *statCache) settled(ctime int64) bool { return settled(ctime, c.started) }
