@@ -276,6 +276,7 @@ func (w *world) same(what string, before, after map[string]string) {
 // and victim. With whole, nothing may change in the project and in the state folder either, but for hook.log there.
 func (w *world) unharmed(whole bool, do func()) {
 	w.Helper()
+	storytest.EndKeepers(w.dir) // those of earlier hooks remember that the views are as they were
 	folders := []string{w.path("home"), w.path("victim")}
 	if whole {
 		folders = append(folders, w.root)

@@ -28,13 +28,15 @@ func Until(happened func() bool) bool {
 // edit of the engine would cost their links again.
 const keeperVerb = "hook-keeper"
 
-// EndKeepers ends the processes that take checkpoints for hooks. They stay for a while on purpose, and may die at any time.
+// EndKeepers ends the processes that take checkpoints for hooks, and waits until they are gone. They stay for a while on purpose, and may
+// die at any time.
 func EndKeepers(dir string) {
 	for _, pid := range RunningIn(dir) {
 		command, err := os.ReadFile("/proc/" + pid + "/cmdline")
 		n, _ := strconv.Atoi(pid) // it is a number
 		if err == nil && strings.Contains(string(command), "\x00"+keeperVerb+"\x00") {
 			syscall.Kill(n, syscall.SIGKILL)
+			Until(func() bool { return !alive(n) })
 		}
 	}
 }
