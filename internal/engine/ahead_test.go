@@ -12,7 +12,6 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
-	"pawl/internal/supervise"
 )
 
 // A walk that began before the engine is in the checkpoint of the attempt that ended before it, unless the files may have been changed by
@@ -45,12 +44,10 @@ func TestWalkAhead(t *testing.T) {
 			if walkAhead(p) != nil {
 				t.Fatal("it walks while an attempt runs")
 			}
-			live := p.State().Live()[0]
-			p.Write("go", "")
-			p.Check(supervise.Attach(p.AttemptDir(live.AttemptRef, p.Run)).Wait(t.Context()))
+			endsMeanwhile(p)
 			p.Config.Ahead = walkAhead(p)
 			if p.Config.Ahead == nil {
-				t.Fatal("there is no walk")
+				t.Fatal("it does not walk")
 			}
 			p.Until("the walk is over", func() bool { return p.Exists(".pawl/snapshots/stat") })
 			if c.since != nil {
@@ -83,9 +80,7 @@ func TestWalkAheadWithoutCheckpoint(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
 	killed(p, "name: demo\nsteps: [{id: a, run: '"+held+"', outputs: [none.txt], retry: {attempts: 1}, continue_on_error: true}, {id: b, run: 'touch b; until test -e end; do sleep 0.01; done'}]\n")
-	live := p.State().Live()[0]
-	p.Write("go", "")
-	p.Check(supervise.Attach(p.AttemptDir(live.AttemptRef, p.Run)).Wait(t.Context()))
+	endsMeanwhile(p)
 	p.Config.Ahead = walkAhead(p)
 	e := p.Resume()
 	p.Until("the next step runs", func() bool { return p.Exists("b") })

@@ -85,6 +85,14 @@ func killed(p *enginetest.Project, plan string) {
 	}
 }
 
+// endsMeanwhile lets the held step end while there is no engine.
+func endsMeanwhile(p *enginetest.Project) {
+	p.Helper()
+	live := p.State().Live()[0]
+	p.Write("go", "")
+	p.Check(supervise.Attach(p.AttemptDir(live.AttemptRef, p.Run)).Wait(p.Context()))
+}
+
 // An attempt outlives its engine. The next engine re-attaches to it and reads its events from where the first engine stopped.
 func TestLiveAttemptIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
@@ -108,9 +116,7 @@ func TestAttemptThatEndedMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
 	killed(p, "name: demo\nsteps: [{id: a, run: '"+held+"'}]\n")
-	live := p.State().Live()[0]
-	p.Write("go", "")
-	p.Check(supervise.Attach(p.AttemptDir(live.AttemptRef, p.Run)).Wait(t.Context()))
+	endsMeanwhile(p)
 	p.Check(p.GoOn())
 	p.WantText("ledger.txt", "begun\nended\n")
 	events := p.Events()

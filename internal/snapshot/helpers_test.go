@@ -110,6 +110,20 @@ func (w *workspace) age() {
 	w.take()
 }
 
+// many writes files, ten in a folder, with a stat file that may lack a little, and changes one of them since.
+func (w *workspace) many(files int, changed string) (stat os.FileInfo) {
+	w.t.Helper()
+	w.store.small, w.store.part = 0, 4
+	for i := range files {
+		w.write(fmt.Sprintf("folder%d/file%d", i/10, i), "")
+	}
+	w.age()
+	stat = w.statFile()
+	w.write("folder0/file0", changed)
+	w.tick()
+	return stat
+}
+
 // tick waits until the clock of the file system has moved on by so much that what changed before is settled.
 func (w *workspace) tick() {
 	w.t.Helper()

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -226,7 +225,7 @@ func TestAFolderPassedIsNotListed(t *testing.T) {
 	equal(t, []string{temp}, l.leftover)
 }
 
-// TestNamesThatNoFolderHas: a stat file that names what is no name is not believed about the folder.
+// TestNamesThatNoFolderHas: a stat file with names that a folder cannot have is not believed about the folder.
 func TestNamesThatNoFolderHas(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "secret")
@@ -261,14 +260,7 @@ func TestNamesThatNoFolderHas(t *testing.T) {
 func TestAWalkLeavesTheNextOneWhatItRead(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)
-	w.store.small, w.store.part = 0, 4
-	for i := range 200 {
-		w.write(fmt.Sprintf("folder%d/file%d", i/10, i), "")
-	}
-	w.age()
-	first := w.statFile()
-	w.write("folder0/file0", "changed")
-	w.tick()
+	first := w.many(200, "changed")
 	for _, want := range []int64{int64(len("changed")), 0} {
 		l, err := w.store.scan(t.Context(), nil, extent{})
 		w.must(err)

@@ -475,14 +475,7 @@ func editMeanwhile(root string, random *rand.Rand, i int) {
 func TestTheStatFileOfAWatchLacksNothingForLong(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)
-	w.store.small, w.store.part = 0, 4
-	for i := range 100 {
-		w.write(fmt.Sprintf("folder%d/file%d", i/10, i), "")
-	}
-	w.age()
-	first := w.statFile()
-	w.write("folder0/file0", "2")
-	w.tick()
+	first := w.many(100, "2")
 	r := watched(w)
 	r.tool()
 	if !os.SameFile(first, w.statFile()) {

@@ -339,7 +339,7 @@ func TestPoolSendsExitRecords(t *testing.T) {
 	forged, err := json.Marshal(pawl.Exit{Token: a.job.Token, Reason: pawl.ReasonExited, Exit: new(int)})
 	a.no(err)
 	a.no(os.WriteFile(filepath.Join(a.dir, pawl.ExitFile), NewSeal().Sign(forged), 0o600))
-	public := NewSeal().Public() // of whatever seal: this is no matter of a signature
+	public := NewSeal().Public() // of another seal: what was sent needs no signature
 	status, err := running.Probe()
 	a.no(err)
 	if exit := status.ExitSealed(public); status.State != Ended || exit == nil || exit.Token != a.job.Token || exit.Exit == nil || *exit.Exit != 3 {
