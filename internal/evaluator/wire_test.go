@@ -333,9 +333,7 @@ func TestServerStalls(t *testing.T) {
 
 func TestNobodyListens(t *testing.T) {
 	each(t, func(t *testing.T, w *wire) {
-		s := httptest.NewServer(http.NotFoundHandler())
-		s.Close()
-		asks(t, "closed", evaluator.New(w.config(s.URL), "", environ).Ask(t.Context(), halfDone()), pawl.HumanReview, "no answer: dial tcp")
+		asks(t, "closed", evaluator.New(w.config("http://127.0.0.1:1"), "", environ).Ask(t.Context(), halfDone()), pawl.HumanReview, "no answer: dial tcp")
 		asks(t, "no URL", evaluator.New(w.config("http://a b"), "", environ).Ask(t.Context(), halfDone()), pawl.HumanReview, "invalid")
 	})
 }

@@ -210,8 +210,8 @@ func TestGivesUp(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "127.0.0.1") || tries.Load() != 4 {
 		t.Errorf("after %d tries: %v", tries.Load(), err)
 	}
-	s.Close()
-	if _, err := store.Get(t.Context(), "packs/a", 10); err == nil || !strings.Contains(err.Error(), "refused") {
+	nowhere := &remotetest.Storage{Server: &httptest.Server{URL: "http://127.0.0.1:1"}}
+	if _, err := openWith(t, nowhere, "bucket", client).Get(t.Context(), "packs/a", 10); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("%v", err)
 	}
 }
