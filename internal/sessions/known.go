@@ -39,10 +39,9 @@ func (k *fromJournal) provedBy(base string, touched map[string]bool) bool {
 // workOf returns a hash of what a state says of outputs and items: all that decides what is left of an item list, and that a snapshot proves
 // outputs, but for the events of the journal that it names.
 func workOf(s *pawl.State) string {
-	all := make([]byte, 0, 128*len(s.Steps)) // enough for most: a step's name, an output and its hash
+	var all []byte
 	text := func(t string) { all = append(binary.AppendUvarint(all, uint64(len(t))), t...) }
 	number := func(n int64) { all = binary.AppendVarint(all, n) }
-	var paths []string
 	for _, id := range slices.Sorted(maps.Keys(s.Steps)) {
 		st := s.Steps[id]
 		if len(st.Outputs) == 0 && st.Items == nil {
@@ -53,9 +52,7 @@ func workOf(s *pawl.State) string {
 		number(int64(st.Done))
 		number(st.Started.UnixNano())
 		number(int64(len(st.Outputs)))
-		paths = slices.AppendSeq(paths[:0], maps.Keys(st.Outputs))
-		slices.Sort(paths)
-		for _, path := range paths {
+		for _, path := range slices.Sorted(maps.Keys(st.Outputs)) {
 			c := st.Outputs[path]
 			text(path)
 			text(c.SHA256)
