@@ -119,7 +119,10 @@ func (a *Agent) follow(ctx context.Context, verb, rest string) error {
 	case "wait":
 		err = a.wait(ctx, rest)
 	case "hang":
-		<-ctx.Done()
+		select {
+		case <-ctx.Done(): // never, in a process of its own
+		case <-time.After(time.Hour): // without a timer Go ends the process: "all goroutines are asleep"
+		}
 	default:
 		err = errors.New("no such deed")
 	}

@@ -320,8 +320,10 @@ var byAgent = []struct{ command, code string }{
 	{"mkdir -p $HOME/y/.config/pawl; cp $HOME/x/pawl/config.yaml $HOME/y/.config/pawl/; env HOME=$HOME/y pawl approve --yes look", "5"},
 	{"sh -c 'sh -c \"pawl answer colour red; exit \\$?\"; exit $?'", "5"},
 	{"pawl resume --take-over", "5"},
-	{"pawl rollback --to 00000000", "5"}, // the user's settings refuse it, and the next one
+	{"pawl rollback --to 00000000", "5"}, // the user's settings refuse it, and the next three
 	{"pawl export grid", "5"},
+	{"pawl status", "5"},
+	{"pawl status nosuch", "5"},
 	{`printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}' ` +
 		`'{"jsonrpc":"2.0","method":"notifications/initialized"}' '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"decide","arguments":{"choice":"red"}}}' | ` +
 		`env XDG_CONFIG_HOME=$HOME/x pawl mcp | grep "your settings refuse pawl decide to agents"`, "0"},
@@ -334,7 +336,7 @@ var byAgent = []struct{ command, code string }{
 func TestAgent(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	p.writeFile(filepath.Join(p.home, ".config/pawl/config.yaml"), "agents: {refuse: [rollback, export, decide], allow: [review]}\n")
+	p.writeFile(filepath.Join(p.home, ".config/pawl/config.yaml"), "agents: {refuse: [rollback, export, decide, status], allow: [review]}\n")
 	p.write("plan.yaml", strings.ReplaceAll(gated, "CHEAT", "true"))
 	p.pawl("run", "plan.yaml")
 	p.write("start.json", `{"hook_event_name":"SessionStart","session_id":"0f1e","source":"startup","cwd":"`+p.dir+`"}`)
@@ -360,6 +362,9 @@ func TestAgent(t *testing.T) {
 		}
 	}
 	p.notShipped()
+	if said := p.read("said.txt"); strings.Contains(said, "position") || strings.Contains(said, "no run") {
+		t.Errorf("a refused status shows something: %s", said)
+	}
 	if answered := p.journal("gate.answered"); answered != "" {
 		t.Errorf("a gate is answered: %s", answered)
 	}
