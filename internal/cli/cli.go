@@ -63,7 +63,7 @@ type app struct {
 	json      bool                                  // value of --json
 	who       func() caller.Caller                  // finds out who runs this process; nil until that is needed
 	whoIn     string                                // root of the project that who is about; "" for none
-	refused   func() error                          // returns an error if this process may not use the command; see permit
+	refused   func() error                          // returns an error if this process may not use the command, once permit has been called
 	found     *project.Project                      // the trusted project that a check of the command has found
 	reads     bool                                  // the command only reads, so it works in an untrusted project
 	untrusted bool                                  // the project is untrusted: what the command prints is quoted
@@ -92,7 +92,7 @@ func Run(ctx context.Context, args []string, streams IO, build string, parts Par
 	caller.Prepare()
 	colours := layout.ColourModeOf(args)
 	streams.Out, streams.Err = layout.Coloured(streams.Out, colours), layout.Coloured(streams.Err, colours)
-	a := &app{IO: streams, version: build, parts: parts, args: args}
+	a := &app{IO: streams, version: build, parts: parts, args: args, refused: func() error { return nil }}
 	root := a.called()
 	root.SetArgs(args)
 	return a.finish(ctx, root.ExecuteContext(ctx))
@@ -447,7 +447,6 @@ const refusedLater = "refused later"
 
 // permit begins to find out whether this process may use a command, and sets a.refused, which waits for that.
 func (a *app) permit(c *cobra.Command) {
-	a.refused = func() error { return nil }
 	if c.Parent() == nil {
 		return
 	}
