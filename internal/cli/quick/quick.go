@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"runtime"
 	"runtime/debug"
+	"sync"
 
 	"pawl"
 	"pawl/internal/redact"
@@ -30,10 +31,13 @@ func Prepare(command string) {
 	case "status", "brief":
 		debug.SetGCPercent(growth)
 	case "run", "resume":
-		collectLater()
+		putOff()
 		go warm()
 	}
 }
+
+// putOff is collectLater, once in a process.
+var putOff = sync.OnceFunc(collectLater)
 
 // sentinel is what nobody needs, so that the first collection of garbage finds it.
 type sentinel struct{ _ [64]byte }

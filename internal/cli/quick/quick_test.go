@@ -9,7 +9,7 @@ import (
 // The first collection of garbage of an engine is late. Later ones are as usual: the ballast exists.
 func TestCollectLater(t *testing.T) {
 	usual := percent()
-	Prepare("resume")
+	collectLater()
 	if got := percent(); got != 800 {
 		t.Errorf("at first %d percent", got)
 	}
