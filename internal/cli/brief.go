@@ -87,7 +87,7 @@ func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 		}
 	}
 	b.Load = func(ctx context.Context) (*runs.Run, error) { return runForBrief(ctx, p, name) }
-	if who, _ := a.caller(); who.Kind == caller.Agent && who.Session != "" {
+	if who := a.permitted; who != nil && who.Kind == caller.Agent && who.Session != "" {
 		b.Session = pawl.SessionIDOf(who.Name, who.Session, "")
 	}
 	told, err := sessions.Brief(c.Context(), p, "", b)

@@ -6,7 +6,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,24 +53,23 @@ type IO struct {
 // app holds what all commands share.
 type app struct {
 	IO
-	version   string
-	parts     Parts
-	args      []string                              // the command line
-	folder    string                                // value of -C
-	command   string                                // name of the command, without its subcommands
-	json      bool                                  // value of --json
-	who       func() caller.Caller                  // finds out who runs this process; nil until that is needed
-	whoIn     string                                // root of the project that who is about; "" for none
-	refused   func() error                          // returns an error if this process may not use the command, once permit has been called
-	found     *project.Project                      // the trusted project that a check of the command has found
-	reads     bool                                  // the command only reads, so it works in an untrusted project
-	untrusted bool                                  // the project is untrusted: what the command prints is quoted
-	server    remote.Flags                          // values of --server and --server-project
-	remote    bool                                  // a server does the command
-	mayWait   bool                                  // the command has --wait
-	printed   []pawl.Finding                        // findings that printProblems has printed
-	secrets   func(question string) (string, error) // see secretPrompt
-	ahead     *engine.Ahead                         // the walk that began before its engine, until a person is asked
+	version     string
+	parts       Parts
+	args        []string                              // the command line
+	folder      string                                // value of -C
+	command     string                                // name of the command, without its subcommands
+	json        bool                                  // value of --json
+	permitted   *caller.Caller                        // who was permitted to use the command; nil if anybody may
+	permittedIn string                                // root of the project in which permitted was found out; "" for none
+	found       *project.Project                      // the trusted project that a check of the command has found
+	reads       bool                                  // the command only reads, so it works in an untrusted project
+	untrusted   bool                                  // the project is untrusted: what the command prints is quoted
+	server      remote.Flags                          // values of --server and --server-project
+	remote      bool                                  // a server does the command
+	mayWait     bool                                  // the command has --wait
+	printed     []pawl.Finding                        // findings that printProblems has printed
+	secrets     func(question string) (string, error) // see secretPrompt
+	ahead       *engine.Ahead                         // the walk that began before its engine, until a person is asked
 }
 
 // Parts are the adapters that main passes in.
@@ -92,7 +89,7 @@ func Run(ctx context.Context, args []string, streams IO, build string, parts Par
 	caller.Prepare()
 	colours := layout.ColourModeOf(args)
 	streams.Out, streams.Err = layout.Coloured(streams.Out, colours), layout.Coloured(streams.Err, colours)
-	a := &app{IO: streams, version: build, parts: parts, args: args, refused: func() error { return nil }}
+	a := &app{IO: streams, version: build, parts: parts, args: args}
 	root := a.called()
 	root.SetArgs(args)
 	return a.finish(ctx, root.ExecuteContext(ctx))
@@ -217,12 +214,10 @@ func (a *app) check(c *cobra.Command) error {
 	a.command = topLevel(c).Name()
 	quick.Prepare(a.command)
 	a.reads = permission.ReadsOnly(a.command, c.Flags().Changed)
-	a.permit(c)
-	redirected, err := a.redirect(c)
-	if _, later := c.Annotations[refusedLater]; !later || redirected || err != nil {
-		err = cmp.Or(a.refused(), err)
+	if err := a.permit(c); err != nil {
+		return err
 	}
-	if redirected || err != nil {
+	if redirected, err := a.redirect(c); redirected || err != nil {
 		return err
 	}
 	return a.requireTrust(c)
@@ -401,12 +396,6 @@ func (a *app) projectOrInit() (*project.Project, error) {
 // loadNamedRun loads a run by id, unique prefix of an id, or "latest". An empty name means the current run.
 func (a *app) loadNamedRun(ctx context.Context, p *project.Project, name string) (*runs.Run, error) {
 	r, err := runs.LoadNamed(ctx, p, name)
-	if no := a.refused(); no != nil {
-		if r != nil {
-			no = errors.Join(no, r.Log.Close())
-		}
-		return nil, no
-	}
 	if err == nil && a.reads && p.Trust.Trusted() {
 		a.printNotes(r.Notes)
 		if r.RequireOwn(p) != nil {
@@ -442,43 +431,33 @@ func (a *app) printNotes(notes []string) {
 	}
 }
 
-// refusedLater is the annotation of a command that loads a run before it calls a.refused, and shows nothing until then.
-const refusedLater = "refused later"
-
-// permit begins to find out whether this process may use a command, and sets a.refused, which waits for that.
-func (a *app) permit(c *cobra.Command) {
+// permit returns an error if this process may not use a command.
+func (a *app) permit(c *cobra.Command) error {
 	if c.Parent() == nil {
-		return
+		return nil
 	}
 	verb, known := permission.Of(topLevel(c).Name(), flagValue(c, "dry-run") == "true", c.Flags().Changed)
 	if !known {
-		return
+		return nil
 	}
-	a.ask()
-	who, root := a.who, a.whoIn
-	go who()
-	a.refused = func() error { return verb.Check(who(), root) }
+	who, root := a.caller()
+	a.permitted, a.permittedIn = &who, root
+	return verb.Check(who, root)
 }
 
 // caller returns who runs this process, and the root of the project that it names, "" for none.
 func (a *app) caller() (who caller.Caller, root string) {
-	if a.who == nil || a.whoIn == "" {
-		a.ask()
+	if a.permitted != nil && a.permittedIn != "" {
+		return *a.permitted, a.permittedIn
 	}
-	return a.who(), a.whoIn
-}
-
-// ask sets a.who and a.whoIn.
-func (a *app) ask() {
-	root := ""
 	if here, err := a.here(); err == nil {
 		if p, err := project.FindOrMain(here); err == nil {
-			if root = p.Root; a.who == nil && p.Trust.Trusted() && p.Linked == "" {
+			if root = p.Root; a.permitted == nil && p.Trust.Trusted() && p.Linked == "" {
 				a.found = p
 			}
 		}
 	}
-	a.who, a.whoIn = sync.OnceValue(func() caller.Caller { return caller.Under(os.Environ(), root) }), root
+	return caller.Under(os.Environ(), root), root
 }
 
 // author returns the author of what this command records: the person, the agent or the step that runs it.

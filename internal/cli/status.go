@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) statusCommand() *cobra.Command {
-	c := a.readRunCommand("status [RUN]", "Show the status of a run", func(ctx context.Context, p *project.Project, r *runs.Run) error {
+	return a.jsonFlag(a.readRunCommand("status [RUN]", "Show the status of a run", func(ctx context.Context, p *project.Project, r *runs.Run) error {
 		report := statusview.Of(p, r)
 		report.NameRun(hints.NamerOf(ctx, p, r))
 		report.AddSessions(ctx, p, r.State)
@@ -37,9 +37,7 @@ func (a *app) statusCommand() *cobra.Command {
 		}
 		_, err := fmt.Fprintf(a.unquoted(), "\n%s\n", cmp.Or(pawl.HintOf(p.Trusted()), "pawl adopt "+string(r.State.Run)))
 		return err
-	})
-	c.Annotations = map[string]string{refusedLater: ""}
-	return a.jsonFlag(c)
+	}))
 }
 
 // refresh writes the files that an interrupted run, or a failed update, left out of date.
