@@ -31,13 +31,13 @@ func Prepare(command string) {
 	case "status", "brief":
 		debug.SetGCPercent(growth)
 	case "run", "resume":
-		putOff()
+		collectLaterOnce()
 		go warm()
 	}
 }
 
-// putOff is collectLater, once in a process.
-var putOff = sync.OnceFunc(collectLater)
+// collectLaterOnce is collectLater, but once in a process: tests run several engines in one.
+var collectLaterOnce = sync.OnceFunc(collectLater)
 
 // sentinel is what nobody needs, so that the first collection of garbage finds it.
 type sentinel struct{ _ [64]byte }
