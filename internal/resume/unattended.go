@@ -1,12 +1,16 @@
 package resume
 
-import "pawl"
+import (
+	"time"
+
+	"pawl"
+)
 
 // Unattended reports whether a run is to be resumed without anybody asking for it, and why or why not. That is so if its engine died, if
-// an engine left running attempts behind, if the command that started it died before its engine worked on it, or if a person has answered
-// since what the run waited for. A fork or an import starts only when a person resumes it. engine reports whether a live engine holds the
-// run; plan may be nil.
-func Unattended(s *pawl.State, plan *pawl.Plan, engine bool) (resume bool, why string) {
+// an engine left running attempts behind, if the command that started it died before its engine worked on it, if a person has answered
+// since what the run waited for, or if a gate that it waits for has expired. A fork or an import starts only when a person resumes it.
+// engine reports whether a live engine holds the run; plan may be nil.
+func Unattended(s *pawl.State, plan *pawl.Plan, engine bool, now time.Time) (resume bool, why string) {
 	status := s.StatusIn(plan, engine)
 	word, reason := s.StandingIn(plan, engine)
 	switch {
@@ -18,6 +22,8 @@ func Unattended(s *pawl.State, plan *pawl.Plan, engine bool) (resume bool, why s
 		return false, "a person must finish its rollback or restore"
 	case word == pawl.ReadyToResume && s.Epoch > 0:
 		return true, reason
+	case status == pawl.StatusWaiting && s.Epoch > 0 && overdue(s, now) != "":
+		return true, "gate " + string(overdue(s, now)) + " has expired"
 	case status != pawl.StatusInterrupted:
 		return false, string(status)
 	case s.Engine != nil:
@@ -30,4 +36,14 @@ func Unattended(s *pawl.State, plan *pawl.Plan, engine bool) (resume bool, why s
 		return false, "nobody has started it yet"
 	}
 	return true, "no engine has worked on it yet"
+}
+
+// overdue returns the first open gate that has expired; "" for none.
+func overdue(s *pawl.State, now time.Time) pawl.GateID {
+	for _, g := range s.OpenGates() {
+		if !g.Expires.IsZero() && !now.Before(g.Expires) {
+			return g.ID
+		}
+	}
+	return ""
 }

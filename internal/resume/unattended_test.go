@@ -15,6 +15,10 @@ func TestUnattended(t *testing.T) {
 	died := &pawl.EngineStarted{Epoch: 1, PID: 1}
 	answered := pawl.GateState{Gate: pawl.Gate{ID: "g", Step: "a"}, Answer: &pawl.GateAnswered{Gate: "g", Answer: pawl.Approved}, Closed: time.Unix(2, 0)}
 	open := pawl.GateState{Gate: pawl.Gate{ID: "g", Step: "a"}}
+	now := time.Unix(3, 0)
+	until := func(expires time.Time) []pawl.GateState {
+		return []pawl.GateState{open, {Gate: pawl.Gate{ID: "h", Step: "b", Expires: expires}}}
+	}
 	for name, c := range map[string]struct {
 		state  pawl.State
 		engine bool
@@ -29,6 +33,10 @@ func TestUnattended(t *testing.T) {
 		"failed":                  {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusFailed, Epoch: 1}, false, false},
 		"completed":               {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusCompleted, Epoch: 1}, false, false},
 		"waits at a gate":         {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Gates: []pawl.GateState{open}}, false, false},
+		"a gate expires later":    {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Gates: until(now.Add(time.Second))}, false, false},
+		"a gate has expired":      {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Gates: until(now)}, false, true},
+		"expired, but paused":     {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusPaused, Epoch: 1, Gates: until(now)}, false, false},
+		"expired, never started":  {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Import: pawl.ImportState{System: "grid"}, Gates: until(now)}, false, false},
 		"gate answered":           {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Updated: time.Unix(2, 0), Gates: []pawl.GateState{answered}}, false, true},
 		"session":                 {pawl.State{Kind: pawl.SessionRun, Status: pawl.StatusActive}, false, false},
 		"durable":                 {pawl.State{Kind: pawl.DurableRun, Status: pawl.StatusActive, Engine: died}, false, false},
@@ -40,7 +48,7 @@ func TestUnattended(t *testing.T) {
 		"import":                  {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Import: pawl.ImportState{System: "grid"}}, false, false},
 		"restore unfinished":      {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Engine: died, Restore: &pawl.RestoreState{}}, false, false},
 	} {
-		if got, why := resume.Unattended(&c.state, nil, c.engine); got != c.want || why == "" {
+		if got, why := resume.Unattended(&c.state, nil, c.engine, now); got != c.want || why == "" {
 			t.Errorf("%s: %v, %q", name, got, why)
 		}
 	}

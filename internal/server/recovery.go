@@ -55,12 +55,13 @@ type recovery struct {
 type watched struct {
 	client.Project
 
-	resume bool           // nobody works on the run, and nobody stopped it
-	seq    pawl.Seq       // of the run's last event
-	last   pawl.EventType // of that event
-	open   []pawl.GateID
-	engine bool  // an engine works on the run
-	look   int64 // number of the look: a later one has a larger number
+	resume  bool           // nobody works on the run, and nobody stopped it
+	seq     pawl.Seq       // of the run's last event
+	last    pawl.EventType // of that event
+	open    []pawl.GateID
+	expires time.Time // when the first of the open gates expires; zero: none does
+	engine  bool      // an engine works on the run
+	look    int64     // number of the look: a later one has a larger number
 }
 
 // try is what the server knows of the engines that it started for the current run of a project.
@@ -294,21 +295,25 @@ func (s *watched) read(ctx context.Context) (*project.Project, *runs.Run, error)
 	}
 	s.engine = engine
 	s.describe(run)
-	s.resume, s.Recovery = resume.Unattended(run.State, run.Plan, engine)
+	s.resume, s.Recovery = resume.Unattended(run.State, run.Plan, engine, s.Looked)
 	if !s.resume {
 		s.Recovery = "left alone: " + s.Recovery
 	}
 	return p, run, nil
 }
 
-// describe adds what a list of projects shows of a run, and selects by.
+// describe sets what a list of projects shows of a run, and selects by.
 func (s *watched) describe(r *runs.Run) {
+	s.open, s.expires, s.Waiting, s.Stuck, s.Retrying, s.FailedStep, s.FailedWhy, s.Reason = nil, time.Time{}, nil, false, false, "", "", ""
 	s.seq, s.Session = r.State.Seq, r.State.Kind == pawl.SessionRun
 	if e, err := r.Log.Event(r.State.Seq); err == nil {
 		s.last = e.Type
 	}
 	for _, g := range r.State.OpenGates() {
 		s.open = append(s.open, g.ID)
+		if !g.Expires.IsZero() && (s.expires.IsZero() || g.Expires.Before(s.expires)) {
+			s.expires = g.Expires
+		}
 		if s.Waiting == nil || g.Opened.Before(*s.Waiting) {
 			opened := g.Opened
 			s.Waiting = &opened

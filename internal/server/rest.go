@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"sync"
+	"time"
 
 	"pawl"
 	"pawl/internal/disk"
@@ -34,6 +35,7 @@ type rest struct {
 	Seq         pawl.Seq       `json:"seq"`
 	Last        pawl.EventType `json:"last"`
 	Open        []pawl.GateID  `json:"open,omitempty"`
+	Expires     time.Time      `json:"expires,omitzero"` // when the first of the open gates does
 }
 
 // restFile is the content of the file.
@@ -64,7 +66,7 @@ func (r *rests) find(p *project.Project, s *watched) bool {
 	r.mu.Lock()
 	known, ok := r.known[p.ID]
 	r.mu.Unlock()
-	if !ok || known.Project.Path != p.Root {
+	if !ok || known.Project.Path != p.Root || !known.Expires.IsZero() && !s.Looked.Before(known.Expires) {
 		return false
 	}
 	if print, err := runs.Fingerprint(p); err != nil || print != known.Fingerprint {
@@ -74,7 +76,7 @@ func (r *rests) find(p *project.Project, s *watched) bool {
 		return false
 	}
 	looked, look := s.Looked, s.look
-	*s = watched{Project: known.Project, look: look, seq: known.Seq, last: known.Last, open: known.Open}
+	*s = watched{Project: known.Project, look: look, seq: known.Seq, last: known.Last, open: known.Open, expires: known.Expires}
 	s.Looked = looked
 	return true
 }
@@ -89,7 +91,7 @@ func (r *rests) record(s *watched, fingerprint string) {
 		r.changed = r.changed || was
 		return
 	}
-	r.known[s.ID] = rest{Fingerprint: fingerprint, Project: s.Project, Seq: s.seq, Last: s.last, Open: s.open}
+	r.known[s.ID] = rest{Fingerprint: fingerprint, Project: s.Project, Seq: s.seq, Last: s.last, Open: s.open, Expires: s.expires}
 	r.changed = true
 }
 

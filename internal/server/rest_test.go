@@ -4,8 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"pawl"
 	"pawl/internal/project"
 	"pawl/internal/server/client"
 )
@@ -54,6 +57,26 @@ func TestRests(t *testing.T) {
 		if w.look(); !change.error && !remembered() {
 			t.Errorf("after %s the run was read twice", change.name)
 		}
+	}
+}
+
+// TestGateExpires: a run that waits for an answer is not read again until its gate has expired. Then it continues with the default.
+func TestGateExpires(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"plan.yaml": "name: demo\nsteps:\n  - {id: where, gate: {type: decision, ask: Where to?, options: [here, there], default: there, expires: 3s}}\n" +
+		"  - {id: go, run: 'true', needs: [where]}\n"})
+	w.pawl(3, "run", "plan.yaml")
+	for w.look(); w.api.known[w.id].Status != pawl.StatusCompleted; w.look() {
+		s := w.api.known[w.id]
+		if waits := time.Now().Before(s.expires); s.expires.IsZero() == (s.Status == pawl.StatusWaiting) || waits && s.resume {
+			t.Fatalf("%+v", s)
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("the run still waits")
+		}
+	}
+	if log := w.pawl(0, "log"); !strings.Contains(log, "there") {
+		t.Error(log)
 	}
 }
 

@@ -116,7 +116,11 @@ func PrintGate(w io.Writer, g GateReport) {
 		fmt.Fprintf(w, "  check: %s %s\n", c.Name, word)
 	}
 	if g.Expires != nil {
-		fmt.Fprintf(w, "  expires: %s\n", UTCWithZone(*g.Expires))
+		then := "the step then fails"
+		if g.Default != "" {
+			then = "pawl then chooses " + g.Default
+		}
+		fmt.Fprintf(w, "  expires: %s; %s\n", UTCWithZone(*g.Expires), then)
 	}
 	if g.Note != "" {
 		fmt.Fprintf(w, "  changed: %s\n", g.Note)
