@@ -22,6 +22,7 @@ func TestForgedIDs(t *testing.T) {
 			{pawl.AttemptStarted{}.Event(), map[string]any{"step": bad, "attempt": 1, "token": "t"}},
 			{pawl.AttemptStarted{}.Event(), map[string]any{"step": "s", "item": bad, "attempt": 1, "token": "t"}},
 			{pawl.AttemptStarted{}.Event(), map[string]any{"step": "s", "attempt": 1, "token": bad}},
+			{pawl.AttemptStarted{}.Event(), map[string]any{"step": "s", "attempt": 1, "token": "t", "key": map[string]any{"definition": "d", "needs": map[string]string{bad: "1"}}}},
 			{pawl.GateOpened{}.Event(), map[string]any{"id": bad, "ask": "?"}},
 			{pawl.CheckpointSaved{}.Event(), map[string]any{"id": bad, "kind": "manual"}},
 			{pawl.StepDone{}.Event(), map[string]any{"step": bad}},

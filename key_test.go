@@ -1,7 +1,10 @@
 package pawl_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -52,6 +55,29 @@ func TestKeyChanges(t *testing.T) {
 }
 
 // TestDefinition: what a step does is in its definition; names, limits, retry, estimate, review and checks are not.
+// TestCompactKey: the key of a step with more needs and inputs than a key lists fits the state.
+func TestCompactKey(t *testing.T) {
+	t.Parallel()
+	key := pawl.Key{Definition: "d", Inputs: pawl.Outputs{}, Needs: map[pawl.StepID]string{}}
+	for i := range 200 {
+		key.Inputs[fmt.Sprint("in/", i)] = pawl.Content{SHA256: "1"}
+		key.Needs[pawl.StepID(fmt.Sprint("s", i))] = "2"
+	}
+	key = key.Compact()
+	if len(key.Inputs) != 1 || len(key.Needs) != 1 {
+		t.Errorf("%+v", key)
+	}
+	data, err := json.Marshal(pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: "all", Attempt: 1, Token: "t"}, Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := pawl.NewState()
+	s.Apply(pawl.Event{Seq: 1, Time: time.Now(), Type: pawl.AttemptStarted{}.Event(), Data: data})
+	if s.RejectedCount > 0 || !s.Steps["all"].Retries.Live.Key.Equal(key) {
+		t.Errorf("%+v", s.RejectedEvents)
+	}
+}
+
 func TestDefinition(t *testing.T) {
 	t.Parallel()
 	const head = "name: p\nenv: {A: '1'}\nsteps:\n  - "
