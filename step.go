@@ -59,7 +59,7 @@ type StepState struct {
 	Changed     []string                `json:"changed,omitempty"` // outputs that were changed from outside since
 }
 
-// step returns the state of a step. It creates a missing one.
+// step returns the state of a step. It creates a missing one, which stays the step's for good.
 func (s *State) step(id StepID) *StepState {
 	st := s.Steps[id]
 	if st == nil {

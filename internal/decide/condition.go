@@ -142,9 +142,9 @@ func conditionError(c *condition, err error) string {
 // condition.
 func (d *decider) reconsider() {
 	failed := d.failedStep() != ""
-	for _, step := range d.plan.InOrder {
-		st := d.state.Steps[step.ID]
-		if st == nil || st.Status != pawl.Skipped || st.Condition == "" || failed && !d.handlesFailure(step) || !d.ready(step) {
+	for i, step := range d.plan.InOrder {
+		st := d.states[i]
+		if st == nil || st.Status != pawl.Skipped || st.Condition == "" || failed && !d.handlesFailure(step) || !d.ready(i) {
 			continue
 		}
 		c := conditionOf(d.plan, step)

@@ -280,7 +280,7 @@ func (m *simulation) obstacle(d *decider, step *pawl.Step, st *pawl.StepState) s
 		return "step " + string(failed) + " " + m.failed(failed)
 	}
 	for _, need := range m.plan.Needs[step.ID] {
-		if handles && !d.over(need) || !handles && !d.allSettled([]pawl.StepID{need}) {
+		if handles && !d.over(need) || !handles && !d.stepSettled(d.plan.At[need]) {
 			return fmt.Sprintf("needs step %s, which waits", need)
 		}
 	}
@@ -320,12 +320,20 @@ func (m *simulation) blockers(id pawl.StepID) string {
 
 func (x *Decision) set(c decision) { x.Do, x.Why = c.do, c.why }
 
+// maxJoined is how many steps a text names.
+const maxJoined = 5
+
+// joined names the first steps and counts the others.
 func joined(ids []pawl.StepID) string {
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = string(id)
+	var names []string
+	for _, id := range ids[:min(len(ids), maxJoined)] {
+		names = append(names, string(id))
 	}
-	return strings.Join(names, ", ")
+	text := strings.Join(names, ", ")
+	if more := len(ids) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // adopt brings the state to where a resume starts: with the current plan, inputs and lists.

@@ -90,7 +90,7 @@ func (d *decider) askAgain(g *pawl.GateState) {
 func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
 	if step != nil && !d.state.Steps[step.ID].Finished() && len(d.state.Steps[step.ID].Live()) == 0 {
 		d.add(Action{Kind: GiveUp, Step: step, Index: -1, Why: why, Refused: true})
-	} else if step == nil && slotsUsed(d.plan, d.state) == 0 {
+	} else if step == nil && d.slotsUsed() == 0 {
 		d.ending = true
 		d.endWith(Action{Kind: FailRun, Why: why})
 	}

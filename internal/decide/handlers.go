@@ -33,7 +33,7 @@ func (d *decider) conclude(end Action) {
 	case st.Finished() || st.Status == pawl.FailedForGood:
 		end.Step, end.Index = step, -1
 		d.add(end)
-	case d.state.Status == pawl.StatusPaused || d.blocked[step.ID] || st.Status == pawl.AwaitsGate || len(d.state.Live()) > 0:
+	case d.state.Status == pawl.StatusPaused || d.blocked[step.ID] || st.Status == pawl.AwaitsGate || len(d.live) > 0:
 	default:
 		switch c := d.ofTry(step, st, &st.Retries); {
 		case !c.until.IsZero():
@@ -48,7 +48,7 @@ func (d *decider) conclude(end Action) {
 
 // handling reports whether an attempt of a handler is live. Nothing else starts meanwhile.
 func (d *decider) handling() bool {
-	return slices.ContainsFunc(d.state.Live(), func(a *pawl.AttemptState) bool { return d.plan.HandlesEnd(a.Step) })
+	return slices.ContainsFunc(d.live, func(a *pawl.AttemptState) bool { return d.plan.HandlesEnd(a.Step) })
 }
 
 // resetHandlers reopens handlers that have run if the run continues instead of ending: a person queued a step, or the plan has

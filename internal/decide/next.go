@@ -61,7 +61,7 @@ func Next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []Action 
 
 // next is Next.
 func (d *decider) next() []Action {
-	plan, s := d.plan, d.state
+	s := d.state
 	if s.Ended() {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (d *decider) next() []Action {
 		return d.stopLive()
 	}
 	d.gates()
-	if s.Status == pawl.StatusPaused && slotsUsed(plan, s) == 0 {
+	if s.Status == pawl.StatusPaused && d.slotsUsed() == 0 {
 		d.actions = append(d.actions, d.stopLive()...) // services
 	}
 	if s.Status != pawl.StatusPaused && !d.ending {
@@ -96,7 +96,10 @@ type decider struct {
 	free     int
 	asking   map[question]bool    // questions of open gates
 	blocked  map[pawl.StepID]bool // blocked steps; "" blocks all
-	behind   map[pawl.StepID]bool // cache of allSettled: whether a step and all its needs are finished
+	states   []*pawl.StepState    // of the plan's steps, by position; nil: it has none
+	live     []*pawl.AttemptState // all live attempts
+	settled  []settled            // cache of needsSettled, by list
+	gave     []pawl.Seq           // cache of newestGift, by list; 0: not known
 	ends     map[pawl.StepID]bool // cache of over
 	failures map[pawl.StepID]bool // cache of behindFailure
 	proceed  map[pawl.StepID]bool // cache of proceeds
@@ -112,7 +115,9 @@ type decider struct {
 }
 
 func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *decider {
-	d := &decider{plan: plan, state: s, now: now, free: slots - slotsUsed(plan, s), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: make(map[pawl.StepID]bool, len(plan.InOrder)), ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{}, proceed: map[pawl.StepID]bool{}, needing: map[pawl.StepID]bool{}}
+	d := &decider{plan: plan, state: s, now: now, states: plan.States(s), live: s.Live(), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{}, proceed: map[pawl.StepID]bool{}, needing: map[pawl.StepID]bool{}}
+	d.free = slots - d.slotsUsed()
+	d.settled, d.gave = make([]settled, len(plan.Lists)), make([]pawl.Seq, len(plan.Lists))
 	for _, g := range s.OpenGates() {
 		d.asking[question{g.Purpose, g.Budget, g.Step}] = true
 	}
@@ -140,23 +145,29 @@ func earlier(a, b time.Time) time.Time {
 }
 
 func (d *decider) stopLive() []Action {
-	if len(d.state.Live()) == 0 {
+	if len(d.live) == 0 {
 		return nil
 	}
 	return []Action{{Kind: StopLive, Why: cmp.Or(d.state.Why, string(d.state.Status))}}
 }
 
 // finished reports whether a step is finished and no imported gate asks about it.
-func (d *decider) finished(id pawl.StepID) bool {
-	return d.state.Steps[id].Finished() && !d.asking[question{purpose: pawl.ForImported, step: id}]
+func (d *decider) finished(id pawl.StepID) bool { return d.isFinished(id, d.state.Steps[id]) }
+
+func (d *decider) isFinished(id pawl.StepID, st *pawl.StepState) bool {
+	return st.Finished() && (len(d.asking) == 0 || !d.asking[question{purpose: pawl.ForImported, step: id}])
 }
 
 // staleNeeds reopens steps whose needs finished again with different outputs: finished ones, and foreach steps that were listed
 // before. While items of such a step are live, it starts no others.
 func (d *decider) staleNeeds() {
-	for _, step := range d.plan.InOrder {
-		st := d.state.Steps[step.ID]
-		need := d.staleNeed(step, st)
+	for i, step := range d.plan.InOrder {
+		st := d.states[i]
+		since := usedSince(st)
+		if since == 0 || d.newestGift(d.plan.ListOf[i]) <= since {
+			continue
+		}
+		need := d.staleNeed(step, st, since)
 		switch {
 		case need == "":
 		case len(st.Live()) > 0:
@@ -168,10 +179,23 @@ func (d *decider) staleNeeds() {
 	}
 }
 
-// staleNeed returns a need that finished again, so that the step has used other outputs; "" for none.
-func (d *decider) staleNeed(step *pawl.Step, st *pawl.StepState) pawl.StepID {
-	since := usedSince(st)
-	if since == 0 || neverRan(step, st) {
+// newestGift returns when a step of a list last gave something, at the earliest 1. Most steps have started after that, and need no closer
+// look.
+func (d *decider) newestGift(list int) pawl.Seq {
+	if d.gave[list] == 0 {
+		newest := pawl.Seq(1)
+		for _, need := range d.plan.Lists[list] {
+			g := d.giftOf(d.plan.InOrder[need].ID, d.states[need])
+			newest = max(newest, g.at)
+		}
+		d.gave[list] = newest
+	}
+	return d.gave[list]
+}
+
+// staleNeed returns a need that finished again since an event, so that the step has used other outputs; "" for none.
+func (d *decider) staleNeed(step *pawl.Step, st *pawl.StepState, since pawl.Seq) pawl.StepID {
+	if neverRan(step, st) {
 		return ""
 	}
 	for _, need := range d.plan.Needs[step.ID] {
@@ -208,8 +232,10 @@ func (d *decider) given(need pawl.StepID, since pawl.Seq) pawl.StepID {
 }
 
 // gift returns what a step gave last.
-func (d *decider) gift(id pawl.StepID) gift {
-	switch st := d.state.Steps[id]; {
+func (d *decider) gift(id pawl.StepID) gift { return d.giftOf(id, d.state.Steps[id]) }
+
+func (d *decider) giftOf(id pawl.StepID, st *pawl.StepState) gift {
+	switch {
 	case runs.PassesOn(st):
 		return d.passedOn(id, st)
 	case st == nil:
@@ -308,9 +334,9 @@ func (d *decider) steps() {
 		return
 	}
 	failed := d.failedStep() != ""
-	for _, step := range d.plan.InOrder {
-		st := d.state.Steps[step.ID]
-		if failed && startsNothing(st) && !d.handlesFailure(step) && !d.serves(step) || st.Finished() || !d.ready(step) {
+	for i, step := range d.plan.InOrder {
+		st := d.states[i]
+		if failed && startsNothing(st) && !d.handlesFailure(step) && !d.serves(step) || st.Finished() || !d.ready(i) {
 			continue
 		}
 		if a := d.byCondition(step, st); a != nil {
@@ -331,11 +357,8 @@ func isGiveUp(a Action) bool { return a.Kind == GiveUp }
 func (d *decider) failedStep() pawl.StepID {
 	if d.failing == nil {
 		d.failing = new(pawl.StepID)
-		for _, step := range d.plan.InOrder {
-			if d.state.Steps[step.ID].FailsRun() {
-				*d.failing = step.ID
-				break
-			}
+		if i := slices.IndexFunc(d.states, (*pawl.StepState).FailsRun); i >= 0 {
+			*d.failing = d.plan.InOrder[i].ID
 		}
 	}
 	return *d.failing
@@ -361,31 +384,43 @@ func (d *decider) failedText(first pawl.StepID) string {
 // startsNothing reports whether a step in this state starts nothing after another step failed.
 func startsNothing(st *pawl.StepState) bool { return st == nil || st.Items == nil }
 
-func (d *decider) ready(step *pawl.Step) bool {
-	needs := d.plan.Needs[step.ID]
+// ready reports whether a step may start by what it needs and by blockers.
+func (d *decider) ready(at int) bool {
+	step := d.plan.InOrder[at]
 	switch {
 	case d.blocked[step.ID]:
 		return false
 	case d.handlesFailure(step):
-		return !slices.ContainsFunc(needs, func(need pawl.StepID) bool { return !d.over(need) })
+		return !slices.ContainsFunc(d.plan.Needs[step.ID], func(need pawl.StepID) bool { return !d.over(need) })
 	}
-	return d.allSettled(needs)
+	return d.needsSettled(d.plan.ListOf[at])
 }
 
-// allSettled reports whether steps and all their needs are finished, or services that are ready. A skipped or imported step may be finished before
-// its needs are.
-func (d *decider) allSettled(steps []pawl.StepID) bool {
-	for _, id := range steps {
-		is, known := d.behind[id]
-		if !known {
-			is = (d.finished(id) || d.serving(id)) && d.allSettled(d.plan.Needs[id])
-			d.behind[id] = is
-		}
-		if !is {
-			return false
+// settled is whether the steps of a list are settled.
+type settled byte
+
+const (
+	unknown settled = iota
+	isSettled
+	notSettled
+)
+
+// needsSettled reports whether the steps of a list are settled.
+func (d *decider) needsSettled(list int) bool {
+	if d.settled[list] == unknown {
+		d.settled[list] = notSettled
+		if !slices.ContainsFunc(d.plan.Lists[list], func(need int) bool { return !d.stepSettled(need) }) {
+			d.settled[list] = isSettled
 		}
 	}
-	return true
+	return d.settled[list] == isSettled
+}
+
+// stepSettled reports whether a step and all its needs are finished, or services that are ready. A skipped or imported step may be finished
+// before its needs are.
+func (d *decider) stepSettled(at int) bool {
+	id, st := d.plan.InOrder[at].ID, d.states[at]
+	return (d.isFinished(id, st) || st.Serving() != nil && d.needed(id)) && d.needsSettled(d.plan.ListOf[at])
 }
 
 // begin adds the action that a decision about a step asks for.
@@ -457,8 +492,8 @@ func (d *decider) end() {
 // endWith ends the run when no attempt is live. Services end first.
 func (d *decider) endWith(last Action) {
 	switch {
-	case last.Kind == "" || slotsUsed(d.plan, d.state) > 0:
-	case len(d.state.Live()) > 0:
+	case last.Kind == "" || d.slotsUsed() > 0:
+	case len(d.live) > 0:
 		d.add(Action{Kind: StopLive, Why: "the run ends"})
 	default:
 		d.conclude(last)
@@ -472,11 +507,9 @@ func (d *decider) last() (end Action) {
 			return Action{Kind: FailRun, Why: d.failedText(id)}
 		}
 	}
-	left := 0
-	for _, step := range d.plan.InOrder {
-		if !d.finished(step.ID) {
-			left++
-		}
+	left := false
+	for i := 0; i < len(d.states) && !left; i++ {
+		left = !d.isFinished(d.plan.InOrder[i].ID, d.states[i])
 	}
 	for _, g := range d.state.Gates {
 		switch {
@@ -490,7 +523,7 @@ func (d *decider) last() (end Action) {
 			return end
 		}
 	}
-	if left == 0 {
+	if !left {
 		return Action{Kind: Complete, Why: d.toleratedText()}
 	}
 	return end

@@ -486,6 +486,19 @@ func TestNextReopensWhatStandsOnChangedGround(t *testing.T) {
 	}
 }
 
+// TestNextReopensBehindASkippedStep: a step that is skipped gives nothing any more.
+func TestNextReopensBehindASkippedStep(t *testing.T) {
+	w := newWorld(t, "name: p\nsteps:\n  - {id: a, run: ':'}\n  - {id: b, run: ':'}\n")
+	a := w.begin("a", "", 0)
+	w.say(pawl.StepDone{Step: "a", Attempt: 1, Token: a.Token, Outputs: pawl.Outputs{"f": {SHA256: "1"}}})
+	b := w.begin("b", "", 0)
+	key := pawl.Key{Needs: map[pawl.StepID]string{"a": w.state.Steps["a"].Gives()}}
+	w.say(pawl.StepDone{Step: "b", Attempt: 1, Token: b.Token, Key: key})
+	w.want(8, "complete")
+	w.say(pawl.StepReopened{Step: "a", Why: "edited"}, pawl.StepSkipped{Step: "a", Why: "by hand"})
+	w.want(8, "reopen [b]")
+}
+
 // TestNextAlwaysEnds drives random plans with random luck: whatever happens, finished work never starts again, no more
 // attempts are live than there are slots, nothing starts before what it needs, and the run ends.
 func TestNextAlwaysEnds(t *testing.T) {

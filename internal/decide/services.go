@@ -88,10 +88,10 @@ func Unneeded(plan *runs.Outline, s *pawl.State, live *pawl.AttemptState) bool {
 }
 
 // slotsUsed returns the number of live attempts that take a slot. Services take none.
-func slotsUsed(plan *runs.Outline, s *pawl.State) int {
+func (d *decider) slotsUsed() int {
 	used := 0
-	for _, live := range s.Live() {
-		if step := plan.ByID[live.Step]; step == nil || step.Service == nil {
+	for _, live := range d.live {
+		if step := d.plan.ByID[live.Step]; step == nil || step.Service == nil {
 			used++
 		}
 	}

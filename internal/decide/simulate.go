@@ -63,7 +63,8 @@ func (f *forecast) simulate(a assumption) *simulation {
 }
 
 func (m *simulation) decider() *decider {
-	d := newDecider(m.plan, m.state, m.now, len(m.plan.ByID)+len(m.state.Live())+1)
+	d := newDecider(m.plan, m.state, m.now, 0)
+	d.free = len(m.plan.ByID) + 1
 	d.onRun, d.assume = m.onRun, m.assume
 	for id := range m.items {
 		d.blocked[id] = d.blocked[id] || m.course(id).waits() // its other items have run
@@ -83,7 +84,7 @@ func (m *simulation) advance() bool {
 		}
 	}
 	switch {
-	case moved, m.readyServices(), m.endAttempts():
+	case moved, m.readyServices(d.live), m.endAttempts(d.live):
 		return true
 	case wake.Kind == Sleep && !wake.NeedsPerson: // a retry, which is due before a foreach step fails
 		m.now = wake.Until
@@ -340,8 +341,8 @@ func (m *simulation) stopServices(why string) (stopped bool) {
 }
 
 // readyServices makes the services ready that have started. It reports whether there were any.
-func (m *simulation) readyServices() (moved bool) {
-	for _, live := range m.state.Live() {
+func (m *simulation) readyServices(all []*pawl.AttemptState) (moved bool) {
+	for _, live := range all {
 		step := m.plan.ByID[live.Step]
 		if step != nil && step.Service != nil && live.Ready.IsZero() {
 			m.fold(pawl.ServiceReady{AttemptRef: live.AttemptRef})
@@ -352,8 +353,8 @@ func (m *simulation) readyServices() (moved bool) {
 }
 
 // endAttempts ends what runs, apart from services. It reports whether anything ran.
-func (m *simulation) endAttempts() (moved bool) {
-	for _, live := range m.state.Live() {
+func (m *simulation) endAttempts(all []*pawl.AttemptState) (moved bool) {
+	for _, live := range all {
 		switch step := m.plan.ByID[live.Step]; {
 		case step == nil: // it was removed from the plan
 			m.fold(pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Aborted})
