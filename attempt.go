@@ -92,9 +92,7 @@ func (s *State) Conversation(ref AttemptRef) *Conversation {
 func (s *State) Live() []*AttemptState {
 	var live []*AttemptState
 	for _, st := range s.Steps {
-		if st.Retries.Live != nil || st.Items != nil {
-			live = append(live, st.Live()...)
-		}
+		live = append(live, st.Live()...)
 	}
 	slices.SortFunc(live, func(a, b *AttemptState) int {
 		return cmp.Or(strings.Compare(string(a.Step), string(b.Step)), cmp.Compare(a.Index, b.Index))

@@ -37,9 +37,6 @@ func idCheckOf(t reflect.Type) idCheck {
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		if t == reflect.TypeFor[Key]() {
-			return keyCheck(idCheckOf(reflect.TypeFor[StepID]()))
-		}
 		return fieldsCheck(t)
 	case reflect.Pointer:
 		return pointerCheck(idCheckOf(t.Elem()))
@@ -49,21 +46,6 @@ func idCheckOf(t reflect.Type) idCheck {
 		return entriesCheck(idCheckOf(t.Key()), idCheckOf(t.Elem()))
 	}
 	return nil
-}
-
-// keyCheck checks the needs of a key. The entry that replaces all of them in a compact key names no step.
-func keyCheck(check idCheck) idCheck {
-	return func(v reflect.Value) error {
-		for id := range v.Interface().(Key).Needs {
-			if id == AllEntries {
-				continue
-			}
-			if err := check(reflect.ValueOf(id)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 }
 
 func fieldsCheck(t reflect.Type) idCheck {
@@ -122,7 +104,7 @@ func entriesCheck(key, value idCheck) idCheck {
 	}
 	return func(v reflect.Value) error {
 		for entries := v.MapRange(); entries.Next(); {
-			if key != nil {
+			if key != nil && entries.Key().String() != AllEntries { // of a compact key
 				if err := key(entries.Key()); err != nil {
 					return err
 				}

@@ -253,14 +253,7 @@ func (p *Plan) Steps() []*Step {
 
 // Step returns the step or handler with this id, or nil.
 func (p *Plan) Step(id StepID) *Step {
-	for i := range p.Phases {
-		for j := range p.Phases[i].Steps {
-			if s := &p.Phases[i].Steps[j]; s.ID == id {
-				return s
-			}
-		}
-	}
-	for _, s := range p.Handlers() {
+	for _, s := range append(p.Steps(), p.Handlers()...) {
 		if s.ID == id {
 			return s
 		}
