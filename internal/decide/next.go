@@ -456,7 +456,7 @@ func (d *decider) items(step *pawl.Step, st *pawl.StepState) {
 		return
 	}
 	for index := 0; index < it.Total && live < width && d.free > 0; index++ {
-		if d.try(step, index, d.ofItem(step, st, index)) {
+		if it.Done.At(index) == 0 && d.try(step, index, d.ofItem(step, st, index)) {
 			live++
 		}
 	}
