@@ -38,8 +38,8 @@ const grain = 20 * time.Millisecond
 // kept is how many memos a folder holds: the newest.
 const kept = 24
 
-// file is a file as it was when the value was computed. The zero identity stands for a file that did not exist.
-type file struct {
+// File is a file as it was when the value was computed. The zero identity stands for a file that did not exist.
+type File struct {
 	Path          string
 	Device, Inode uint64
 	Size          int64
@@ -48,30 +48,36 @@ type file struct {
 
 // Files are files as they were at one moment, and this program.
 type Files struct {
-	all     []file
+	all     []File
 	settled bool
 }
 
 // At returns how files are now. The caller calls it before it reads them.
 func At(paths ...string) Files {
-	before := time.Now().Add(-grain).UnixNano()
 	program, ok := thisProgram()
-	f := Files{all: []file{program}, settled: ok}
+	f := Files{all: []File{program}, settled: ok}
 	for _, path := range paths {
-		now, err := look(path)
+		now, settled := Look(path)
 		f.all = append(f.all, now)
-		f.settled = f.settled && err == nil && now.Ctime < before
+		f.settled = f.settled && settled
 	}
 	return f
 }
 
+// Look returns how a file is now. It is settled if it has not changed so recently that another change might not show.
+func Look(path string) (f File, settled bool) {
+	before := time.Now().Add(-grain).UnixNano()
+	f, err := look(path)
+	return f, err == nil && f.Ctime < before
+}
+
 // thisProgram returns the file of this program.
-var thisProgram = sync.OnceValues(func() (f file, ok bool) {
+var thisProgram = sync.OnceValues(func() (f File, ok bool) {
 	path, err := os.Executable()
 	if err == nil {
 		f, err = look(path)
 	}
-	return f, err == nil && f != file{Path: path}
+	return f, err == nil && f != File{Path: path}
 })
 
 // Size returns the size of the files together.
@@ -83,8 +89,8 @@ func (f Files) Size() (n int64) {
 }
 
 // look returns how a file is now.
-func look(path string) (file, error) {
-	f := file{Path: path}
+func look(path string) (File, error) {
+	f := File{Path: path}
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return f, nil
@@ -128,7 +134,7 @@ func LoadEarlier[T any](path string, value *T) (was Files, ok bool) {
 // Unchanged reports whether the files are certainly as they were.
 func (f Files) Unchanged() bool { return f.settled && !slices.ContainsFunc(f.all[1:], changed) }
 
-func changed(was file) bool {
+func changed(was File) bool {
 	now, err := look(was.Path)
 	return err != nil || now != was
 }

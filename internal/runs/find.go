@@ -351,16 +351,28 @@ func FindEarlier(ctx context.Context, p *project.Project, source string) (pawl.R
 // firstUnfinished returns the first matching run that has not ended. A damaged run counts as unfinished, so that it is
 // not ignored silently.
 func (f *search) firstUnfinished(ctx context.Context, fits func(*pawl.State) bool) (pawl.RunID, error) {
-	for _, run := range f.runs {
+	var ended *pastRuns
+	for i, run := range f.runs {
+		if i == fewRuns && f.project.Trust.Trusted() {
+			ended = recallEnded(f.project)
+			defer func() { ended.remember(f.runs) }()
+		}
+		var files runFiles
+		var settled bool
+		if ended != nil {
+			if files, settled = filesOf(f.project, run); ended.has(run, files) {
+				continue
+			}
+		}
 		s, err := f.state(ctx, run)
 		if errors.Is(err, journal.ErrEmpty) {
 			continue // its creation was interrupted: not a run
 		}
-		if err != nil {
+		if err != nil || !s.Ended() && fits(s) {
 			return run, err
 		}
-		if !s.Ended() && fits(s) {
-			return run, nil
+		if settled && s.Ended() {
+			ended.add(run, files)
 		}
 	}
 	return "", nil

@@ -285,9 +285,28 @@ func List(p *project.Project) ([]pawl.RunID, error) {
 		return nil, err
 	}
 	slices.SortFunc(runs, func(a, b pawl.RunID) int {
-		return cmp.Or(strings.Compare(RunStamp(b), RunStamp(a)), createdAt(p, b).Compare(createdAt(p, a)), strings.Compare(string(b), string(a)))
+		return cmp.Or(strings.Compare(RunStamp(b), RunStamp(a)), strings.Compare(string(b), string(a)))
 	})
+	for rest := runs; len(rest) > 0; { // the runs of one second after the other
+		n := 1
+		for n < len(rest) && RunStamp(rest[n]) == RunStamp(rest[0]) {
+			n++
+		}
+		if n > 1 {
+			sortByCreation(p, rest[:n])
+		}
+		rest = rest[n:]
+	}
 	return runs, nil
+}
+
+// sortByCreation sorts runs of the same second, newest first.
+func sortByCreation(p *project.Project, runs []pawl.RunID) {
+	created := make(map[pawl.RunID]time.Time, len(runs))
+	for _, run := range runs {
+		created[run] = createdAt(p, run)
+	}
+	slices.SortStableFunc(runs, func(a, b pawl.RunID) int { return created[b].Compare(created[a]) })
 }
 
 // RunStamp returns the date and time in a run's ID.
