@@ -157,6 +157,9 @@ func rememberOwn(p *project.Project, run pawl.RunID, files memo.Files) {
 	}
 }
 
+// longPlan is the size of a plan from which on a memo of it is worth its file, in bytes. Commands that list runs read the plans of all.
+const longPlan = 4 << 10
+
 // planMemo is a copy of a plan as it was read.
 type planMemo struct {
 	SHA256 string
@@ -188,7 +191,7 @@ func readPlanCopy(p *project.Project, folder string, state *pawl.State, recalled
 	}
 	files := memo.At(filepath.Join(home, filepath.Base(state.Plan.File)))
 	plan, err := ReadPlan(home, state)
-	if err == nil && files.Settled() {
+	if err == nil && files.Settled() && files.Size() >= longPlan {
 		_ = memo.Save(memoPath(p, folder, state.Run, "plan"), files, &planMemo{SHA256: state.Plan.SHA256, Plan: *plan}) // without it the next command reads the plan
 	}
 	return plan, err

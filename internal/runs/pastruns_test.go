@@ -66,6 +66,9 @@ func TestPastRuns(t *testing.T) {
 	say(oldest, pawl.RunEnded{Status: pawl.StatusCompleted})
 	unfinished(made[len(made)-1])
 
+	if plans, err := filepath.Glob(memoPath(p, p.Runs(), "*", "plan")); err != nil || len(plans) > 0 {
+		t.Errorf("memos of short plans take the place of others: %v, %v", plans, err)
+	}
 	past := recallEnded(p)
 	past.runs[oldest], _ = filesOf(p, oldest)
 	if err := os.WriteFile(filepath.Join(p.RunDir(oldest), "store.json"), []byte("{}"), 0o600); err != nil { // it moves into a database
