@@ -119,8 +119,8 @@ func (b *bench) table(only string, kernels bool) error {
 		return err
 	}
 	fmt.Printf("%s\n\n| row | work | baseline | measured | ratio | goal | met? |\n|---|---|---|---|---|---|---|\n", facts)
-	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.snapshots, b.firstSnapshots, b.partialRestores, b.watchedSnapshots, b.opening, b.durableSteps, b.durableRuns, b.hooks, b.history, b.durableResume, b.resume, b.shellSteps, b.items, b.briefs, b.dryRun, b.imports, b.postgresAppends, b.server, b.kernels, b.starts, b.remotes}
-	names := strings.Fields("1 2 3 4 3b 3c 5 6 6b 7 history 8 8 9 9b brief dry import postgres server kernel start remote")
+	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.snapshots, b.firstSnapshots, b.partialRestores, b.watchedSnapshots, b.opening, b.durableSteps, b.durableRuns, b.hooks, b.history, b.durableResume, b.resume, b.shellSteps, b.items, b.briefs, b.dryRun, b.imports, b.postgresAppends, b.server, b.kernels, b.starts, b.remotes, b.scale}
+	names := strings.Fields("1 2 3 4 3b 3c 5 6 6b 7 history 8 8 9 9b brief dry import postgres server kernel start remote scale")
 	asked := func(name string) bool {
 		return only == "" && (name != "kernel" || kernels) || slices.Contains(strings.Split(only, ","), name)
 	}
