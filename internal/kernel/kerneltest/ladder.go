@@ -31,7 +31,7 @@ func testLadder(t *testing.T, c Config) {
 			s.run(c.Language.Set(c.Language.Numbered, 7))
 			end, stopped, pids := s.interrupted(c.Language.Deaf(test.ignored))
 			if stopped.By != test.by || stopped.Alive != (test.by == "SIGINT") || time.Duration(stopped.After) < test.waited {
-				t.Errorf("stopped %+v", stopped)
+				t.Errorf("stopped %+v, output %q", stopped, s.printed)
 			}
 			if !strings.HasSuffix(s.printed, "\n"+test.output) {
 				t.Errorf("output %q, want %q at its end", s.printed, test.output)
