@@ -13,6 +13,7 @@ import (
 func Unattended(s *pawl.State, plan *pawl.Plan, engine bool, now time.Time) (resume bool, why string) {
 	status := s.StatusIn(plan, engine)
 	word, reason := s.StandingIn(plan, engine)
+	expired := expiredGate(s, now)
 	switch {
 	case engine:
 		return false, "an engine works on it"
@@ -22,8 +23,8 @@ func Unattended(s *pawl.State, plan *pawl.Plan, engine bool, now time.Time) (res
 		return false, "a person must finish its rollback or restore"
 	case word == pawl.ReadyToResume && s.Epoch > 0:
 		return true, reason
-	case status == pawl.StatusWaiting && s.Epoch > 0 && overdue(s, now) != "":
-		return true, "gate " + string(overdue(s, now)) + " has expired"
+	case status == pawl.StatusWaiting && s.Epoch > 0 && expired != "":
+		return true, "gate " + string(expired) + " has expired"
 	case status != pawl.StatusInterrupted:
 		return false, string(status)
 	case s.Engine != nil:
@@ -38,8 +39,8 @@ func Unattended(s *pawl.State, plan *pawl.Plan, engine bool, now time.Time) (res
 	return true, "no engine has worked on it yet"
 }
 
-// overdue returns the first open gate that has expired; "" for none.
-func overdue(s *pawl.State, now time.Time) pawl.GateID {
+// expiredGate returns the first open gate that has expired; "" for none.
+func expiredGate(s *pawl.State, now time.Time) pawl.GateID {
 	for _, g := range s.OpenGates() {
 		if !g.Expires.IsZero() && !now.Before(g.Expires) {
 			return g.ID

@@ -88,8 +88,8 @@ func TestForgedCacheOfALongRun(t *testing.T) {
 	}
 }
 
-// longRun makes a run of more than journal.QuickFold events.
-func longRun(t *testing.T, one pawl.Payload) (*project.Project, pawl.RunID) {
+// oneStep makes a project, and returns what creates runs of a plan of one step in it.
+func oneStep(t *testing.T) (p *project.Project, create func() pawl.RunID) {
 	t.Helper()
 	p, err := project.Init(t.TempDir())
 	if err != nil {
@@ -100,10 +100,21 @@ func longRun(t *testing.T, one pawl.Payload) (*project.Project, pawl.RunID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := Create(t.Context(), p, CreateOptions{Kind: pawl.PlanRun, Plan: plan, Data: data})
-	if err != nil {
-		t.Fatal(err)
+	return p, func() pawl.RunID {
+		t.Helper()
+		run, err := Create(t.Context(), p, CreateOptions{Kind: pawl.PlanRun, Plan: plan, Data: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run
 	}
+}
+
+// longRun makes a run of more than journal.QuickFold events.
+func longRun(t *testing.T, one pawl.Payload) (*project.Project, pawl.RunID) {
+	t.Helper()
+	p, create := oneStep(t)
+	run := create()
 	said := []pawl.Payload{one}
 	for i := range journal.QuickFold {
 		said = append(said, pawl.MemoryLearned{Memory: pawl.Memory{Text: fmt.Sprint(i)}})

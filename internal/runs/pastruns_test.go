@@ -6,22 +6,13 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/planfile"
 	"pawl/internal/project"
 )
 
 // TestPastRuns: a search opens an ended run again only after its files have changed.
 func TestPastRuns(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	p, err := project.Init(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := []byte("name: demo\nsteps: [{id: a, run: ':'}]\n")
-	plan, err := planfile.Read("plan.yaml", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, create := oneStep(t)
 	say := func(run pawl.RunID, event pawl.Payload) {
 		t.Helper()
 		r, err := Perform(t.Context(), p, run, pawl.Author{Kind: pawl.ByPerson}, func(*project.Project, *Run) ([]pawl.Payload, error) { return []pawl.Payload{event}, nil })
@@ -35,10 +26,7 @@ func TestPastRuns(t *testing.T) {
 	}
 	var made []pawl.RunID
 	for range fewRuns + manyEnded {
-		run, err := Create(t.Context(), p, CreateOptions{Kind: pawl.PlanRun, Plan: plan, Data: data})
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := create()
 		say(run, pawl.RunEnded{Status: pawl.StatusCompleted})
 		made = append(made, run)
 	}

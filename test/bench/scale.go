@@ -15,7 +15,7 @@ import (
 	"pawl/internal/runs"
 )
 
-// scale is the row "scale": what much of something costs, against little of it.
+// scale is the row "scale": it compares large projects with small ones.
 func (b *bench) scale() ([]line, error) {
 	steps, err := b.longPlan()
 	if err != nil {
