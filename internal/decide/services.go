@@ -165,14 +165,14 @@ func neverRan(step *pawl.Step, st *pawl.StepState) bool {
 	return step.Service != nil && st.Key.Definition == ""
 }
 
-// settles reports whether a service is done if no step needs it: it never ran, or its last attempt ended. One that was reopened
-// runs, because its definition or inputs changed.
+// settles reports whether a service is done if no step needs it: it never ran, or its last attempt ended. One that was reopened, or
+// whose last attempt is outdated, runs, because its definition or inputs changed.
 func settles(st *pawl.StepState) bool {
 	if st == nil {
 		return true
 	}
-	never := st.Attempts == 0 && st.Key.Definition == ""
-	return st.Status == pawl.Pending && st.Retries.Live == nil && (never || st.Retries.Last != nil)
+	never, last := st.Attempts == 0 && st.Key.Definition == "", st.Retries.Last
+	return st.Status == pawl.Pending && st.Retries.Live == nil && (never || last != nil && last.Reason != pawl.ReasonOutdated)
 }
 
 // unused reports whether all steps that need a service are finished, or are services that end.
