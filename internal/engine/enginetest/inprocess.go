@@ -173,14 +173,18 @@ type inProcess struct {
 	started time.Time
 }
 
-// begin writes begun.json. It names a process that does not exist.
+// begin writes job.json and begun.json, which names a process that does not exist.
 func (a *inProcess) begin() error {
 	nobody, err := process.Identify(os.Getpid())
 	if err != nil {
 		return err
 	}
 	nobody.PID, nobody.Start = math.MaxInt32, math.MaxUint64
-	return a.write(pawl.BegunFile, pawl.Begun{Token: a.job.Token, Supervisor: nobody, Child: nobody, Scope: "process-group", Started: a.started}, func(d []byte) []byte { return append(d, '\n') })
+	line := func(d []byte) []byte { return append(d, '\n') }
+	if err := a.write(pawl.JobFile, a.job, line); err != nil {
+		return err
+	}
+	return a.write(pawl.BegunFile, pawl.Begun{Token: a.job.Token, Supervisor: nobody, Child: nobody, Scope: "process-group", Started: a.started}, line)
 }
 
 // end writes exit.json and releases the lock. After success all acceptance checks have passed.
