@@ -431,7 +431,8 @@ for each in [REQUESTS, MESSAGES, STACKS]:
 os.set_blocking(STACKS, False)  # a signal handler must not wait for pawl
 signal.signal(signal.SIGINT, interrupt)
 faulthandler.enable(file=2)
-faulthandler.register(signal.SIGUSR1, file=STACKS, all_threads=True, chain=False)
+# all_threads=True can crash the kernel: the handler would read the frames of threads that run.
+faulthandler.register(signal.SIGUSR1, file=STACKS, all_threads=False, chain=False)
 wrap_threads()
 
 # Cells see a module __main__ of their own.

@@ -15,7 +15,7 @@ const (
 	stacksSilence = 10 * time.Millisecond // after so long without more, the stacks are complete
 )
 
-// Stacks implements kernel.Kernel. Python's faulthandler writes the stacks, without the global interpreter lock.
+// Stacks implements kernel.Kernel. Python's faulthandler writes the stack of the main thread, without the global interpreter lock.
 func (k *bridged) Stacks(ctx context.Context) (string, error) {
 	k.stacks.Lock()
 	defer k.stacks.Unlock()

@@ -62,10 +62,12 @@ func (s *kernelSpec) isIPython() bool {
 	return slices.Contains(s.Argv, "ipykernel_launcher") || slices.Contains(s.Argv, "ipykernel")
 }
 
-// ipythonOptions keep the source of cells out of the history in the user's home, and let the kernel write the stacks of its threads to
-// a file: when it gets SIGUSR1, also while it runs native code, and when native code crashes.
+// ipythonOptions keep the source of cells out of the history in the user's home, and let the kernel write stacks to a file, also while
+// it executes native code: that of its main thread when it gets SIGUSR1, and those of all threads when native code crashes.
+//
+// On SIGUSR1, all_threads=True can crash the kernel: the handler would read the frames of threads that run.
 func ipythonOptions(spec kernel.Spec) []string {
-	stacks := fmt.Sprintf("(lambda h, f: h.enable(file=f) or h.register(__import__('signal').SIGUSR1, file=f, all_threads=True))"+
+	stacks := fmt.Sprintf("(lambda h, f: h.enable(file=f) or h.register(__import__('signal').SIGUSR1, file=f, all_threads=False))"+
 		"(__import__('faulthandler'), open(%s, 'a'))", quote(stacksFile(spec)))
 	return []string{"--HistoryManager.hist_file=:memory:", "--IPKernelApp.exec_lines=" + stacks}
 }

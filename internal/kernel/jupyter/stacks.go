@@ -22,10 +22,10 @@ const (
 	maxStacks   = 1 << 20               // bytes
 )
 
-// Stacks returns the stacks of all Python threads, after the name of the cell that runs. The kernel writes them to a file in a handler of
+// Stacks returns the stack of Python's main thread, after the name of the cell that runs. The kernel writes it to a file in a handler of
 // SIGUSR1, also while it executes native code. It is asked only if it has that handler: the signal would kill any other kernel.
 //
-// The kernel writes line by line, and does not say where it ends. The thread that got the signal is marked as current.
+// The kernel writes line by line, and does not say where it ends.
 func (k *live) Stacks(ctx context.Context) (string, error) {
 	if !k.leader.alive() {
 		return "", kernel.ErrDead
@@ -68,7 +68,7 @@ func (k *live) Stacks(ctx context.Context) (string, error) {
 		if n > 0 {
 			grown = time.Now()
 		}
-		if bytes.Contains(text, []byte("Current thread ")) && time.Since(grown) > stacksQuiet {
+		if bytes.Contains(text, []byte("Stack (most recent call first):")) && time.Since(grown) > stacksQuiet {
 			return k.running() + string(text), nil
 		}
 	}

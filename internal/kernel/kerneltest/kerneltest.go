@@ -64,6 +64,7 @@ type Language struct {
 	Loop     string                      // prints the line "running" and loops forever
 	Sleep    string                      // prints the line "running" and sleeps for an hour
 	Call     string                      // prints the line "running" and is in native code for seconds
+	Asked    string                      // starts and ends threads while its process gets the signal of Stacks again and again
 	Kill     string                      // prints the line "last words" and kills its process with SIGKILL
 	Exit     string                      // ends its process with exit code 3
 	Crash    string                      // kills its process with SIGSEGV
@@ -119,6 +120,7 @@ func Run(t *testing.T, c Config) {
 		{"Idle", true, testIdle, nil},
 		{"Context", true, testContext, nil},
 		{"Stacks", c.Can.Stacks, testStacks, nil},
+		{"StacksOfThreads", c.Can.Stacks, testStacksOfThreads, nil},
 		{"Killed", true, nil, testKilled},
 		{"Exited", c.Can.Local, nil, testExited},
 		{"Crashed", c.Can.Local, nil, testCrashed},

@@ -307,6 +307,13 @@ func testEnvironment(s *session) {
 	}
 }
 
+// testStacksOfThreads: a kernel survives that it is asked for stacks while threads start and end.
+func testStacksOfThreads(s *session) {
+	if ending, _ := s.execute(s.config.Language.Asked); ending.Status != kernel.OK {
+		s.t.Errorf("ending %+v", ending)
+	}
+}
+
 func testStacks(s *session) {
 	t, c := s.t, s.config
 	for range 2 {
