@@ -230,8 +230,7 @@ func (p OperationEnded) foldUnannounced(s *State, e Event) error {
 	return nil
 }
 
-// recordAsked records for which operation a session asks permission: for the newest open one with this digest or, if there is none, for
-// the newest one.
+// recordAsked records for which operation a session asks permission: the newest open one with this digest, or else the newest one.
 func (s *State) recordAsked(p SessionTurned, e Event) {
 	o := s.Operations[s.newestOpen(p.Session, p.Digest)]
 	if o == nil {

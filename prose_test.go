@@ -63,7 +63,7 @@ var verbatim = map[string]string{
 	"RollbackStarted":  "Checkpoint",
 	"Earlier":          "Run",
 	"ResultsAdopted":   "Run Origin",
-	"RunCreated":       "Run Project Kind Name Mode Pawl Shell Request",
+	"RunCreated":       "Run Project Kind Name Mode Pawl Shell Request Proof",
 	"RunEnded":         "Handler Status",
 	"RunImported":      "System Path Place Name ID Status",
 	"RunMirrored":      "System Path",

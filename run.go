@@ -57,6 +57,7 @@ type RunCreated struct {
 	Forked  *Fork   `json:"forked,omitempty"`
 	Request string  `json:"request,omitempty"` // names the request that started the run, so that its repetition starts no other one
 	Shell   Shell   `json:"shell,omitempty"`   // default of the plan's steps; empty in journals of older versions, which used PlainSh
+	Proof   string  `json:"proof,omitempty"`   // by which the user of a durable run recognizes it; see runs.Proof
 }
 
 func (RunCreated) Event() EventType { return "run.created" }

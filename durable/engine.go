@@ -18,6 +18,7 @@ import (
 // Engine runs durable functions in a project. Its methods may be called concurrently.
 type Engine struct {
 	project *project.Project
+	key     []byte // the project's secret key
 	lock    *project.Lock
 	commits *journal.Commits
 
@@ -64,6 +65,9 @@ func Open(dir string) (*Engine, error) {
 		return nil, fmt.Errorf("durable: open %s: %w", dir, err)
 	}
 	e.commits, err = journal.OpenCommits(p.Runs())
+	if err == nil {
+		e.key, err = p.SecretKey()
+	}
 	if err == nil {
 		e.known, err = runsBySlug(p)
 	}

@@ -11,6 +11,8 @@ import (
 	"pawl"
 	"pawl/durable"
 	"pawl/internal/journal"
+	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // TestForgedCacheOfALongRun: a cache that hides a finished step, or claims that the run has ended, does not decide what runs. The
@@ -91,15 +93,96 @@ func lengthen(t *testing.T, dir string, forge func(*pawl.State)) {
 	}
 }
 
+// TestRunFromElsewhere: a run that arrived with the files of a trusted project does not resume, and its results do not count, before the
+// user adopts it. A run that was made here resumes also if a power failure lost its mark, unless events of others were added since.
+func TestRunFromElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		copied   bool // to another project; else it stays in its own
+		happens  func(*project.Project, pawl.RunID) error
+		believed bool
+	}{
+		"copied":                      {true, func(*project.Project, pawl.RunID) error { return nil }, false},
+		"copied and adopted":          {true, runs.Adopt, true},
+		"made here":                   {false, func(*project.Project, pawl.RunID) error { return nil }, true},
+		"made here, without its mark": {false, loseMark, true},
+		"made here, pulled":           {false, runs.Disown, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			home := t.TempDir()
+			interrupted, cancel := context.WithCancel(t.Context())
+			e, mail := openMail(t, home, func(ctx context.Context) (int, error) {
+				cancel()
+				return 0, ctx.Err()
+			})
+			if _, err := mail.Run(interrupted, "letter", "them"); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			from, err := project.Find(home)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids, err := journal.Runs(from.Runs())
+			if err != nil || len(ids) != 1 {
+				t.Fatal(ids, err)
+			}
+			here := from
+			if tt.copied {
+				if here, err = project.Init(t.TempDir()); err == nil {
+					err = os.CopyFS(here.RunDir(ids[0]), os.DirFS(from.RunDir(ids[0])))
+				}
+			}
+			if err := errors.Join(err, tt.happens(here, ids[0])); err != nil {
+				t.Fatal(err)
+			}
+			var posted int
+			e, mail = openMail(t, here.Root, give(1, &posted))
+			defer e.Close()
+			recovered, err := e.Recover(t.Context())
+			if err != nil || len(recovered) != 1 || (recovered[0].Err == nil) != tt.believed {
+				t.Errorf("recovered %+v, %v", recovered, err)
+			}
+			out, err := mail.Run(t.Context(), "letter", "us")
+			if tt.believed && (err != nil || out != "posted to them" || posted != 1) {
+				t.Errorf("%q, %v, posted %d times", out, err, posted)
+			}
+			if !tt.believed && (pawl.HintOf(err) != "pawl adopt "+string(ids[0]) || posted != 0) {
+				t.Errorf("%q, %v, posted %d times", out, err, posted)
+			}
+		})
+	}
+}
+
+// loseMark removes what the user's state folder records about the runs of a project, as a power failure may.
+func loseMark(p *project.Project, _ pawl.RunID) error {
+	return os.RemoveAll(filepath.Join(p.Trust.Folder, "runs"))
+}
+
+// openMail opens an engine with the workflow "mail", which has one step.
+func openMail(t *testing.T, dir string, post func(context.Context) (int, error)) (*durable.Engine, *durable.Workflow[string, string]) {
+	e, err := durable.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, durable.Register(e, "mail", func(ctx context.Context, to string) (string, error) {
+		_, err := durable.Step(ctx, "post", post)
+		return "posted to " + to, err
+	})
+}
+
 // TestCommitsOfAClone opens an engine in a clone that brings a commit log. The project is untrusted, and the log stays as it is.
 func TestCommitsOfAClone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	runs := filepath.Join(dir, ".pawl", "runs")
-	if err := os.MkdirAll(runs, 0o700); err != nil {
+	folder := filepath.Join(dir, ".pawl", "runs")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(runs, journal.CommitsName)
+	path := filepath.Join(folder, journal.CommitsName)
 	if err := os.WriteFile(path, []byte("commit evil-20260101-000000-abcd 3 00000000\nabc"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +192,7 @@ func TestCommitsOfAClone(t *testing.T) {
 	if err := durable.Signal(t.Context(), dir, "evil", "go", nil); pawl.HintOf(err) != "pawl trust" {
 		t.Errorf("a signal: %v", err)
 	}
-	if names, err := os.ReadDir(runs); err != nil || len(names) != 1 {
+	if names, err := os.ReadDir(folder); err != nil || len(names) != 1 {
 		t.Errorf("the folder holds %v, %v", names, err)
 	}
 }

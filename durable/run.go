@@ -126,6 +126,9 @@ func (r *run) load(ctx context.Context, s spec, id pawl.RunID) (found bool, outp
 			err = errors.Join(err, log.Close())
 		}
 	}()
+	if err := runs.RequireMade(r.engine.project, r.engine.key, id); err != nil {
+		return false, nil, err
+	}
 	if state.Status == pawl.StatusCompleted && s.repeats {
 		return true, nil, nil
 	}
@@ -236,7 +239,7 @@ func (r *run) create(s spec, before []pawl.RunID) ([]pawl.Payload, error) {
 	}
 	r.engine.add(r.id)
 	said := []pawl.Payload{
-		pawl.RunCreated{Format: pawl.Format, Run: r.id, Project: r.engine.project.ID, Kind: pawl.DurableRun, Name: r.name, Pawl: program()},
+		pawl.RunCreated{Format: pawl.Format, Run: r.id, Project: r.engine.project.ID, Kind: pawl.DurableRun, Name: r.name, Pawl: program(), Proof: runs.Proof(r.engine.key, r.id)},
 		r.started("run"),
 	}
 	if s.workflow == "" {
@@ -455,6 +458,9 @@ func (e *Engine) interrupted(ctx context.Context, id pawl.RunID) (s *spec, err e
 	defer func() { err = errors.Join(err, log.Close()) }()
 	if state.Ended() || state.Steps[inputStep] == nil {
 		return nil, nil
+	}
+	if err := runs.RequireMade(e.project, e.key, id); err != nil {
+		return nil, err
 	}
 	in, err := inputOf(log, state)
 	if err != nil || in.Parent != "" {

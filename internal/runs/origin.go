@@ -2,6 +2,7 @@ package runs
 
 import (
 	"bufio"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -21,10 +22,11 @@ import (
 // mark is what the user's state folder holds about a run that was made or adopted here: how far its journal was the user's own.
 type mark struct {
 	Run     pawl.RunID `json:"run"`
-	Segment int        `json:"segment"`          // number of the journal's segments that were sealed
-	Bytes   int64      `json:"bytes"`            // length of the segment after them
-	Sum     string     `json:"sha256,omitempty"` // of these bytes; empty if the length is 0
-	Words   []string   `json:"words,omitzero"`   // of the events with which the run was created; nil: unknown, as in the marks of earlier versions
+	Segment int        `json:"segment"`           // number of the journal's segments that were sealed
+	Bytes   int64      `json:"bytes"`             // length of the segment after them
+	Sum     string     `json:"sha256,omitempty"`  // of these bytes; empty if the length is 0
+	Foreign bool       `json:"foreign,omitempty"` // events of others were added, and the user has not adopted the run
+	Words   []string   `json:"words,omitzero"`    // of the events with which the run was created; nil: unknown, as in the marks of earlier versions
 
 	words      []string             // those, and what was announced since
 	serverOnly func() (bool, error) // whether answers must come from a server
@@ -47,8 +49,8 @@ func Claim(p *project.Project, run pawl.RunID, first []pawl.Event) error {
 	return writeMark(p, m)
 }
 
-// ClaimSoon is Claim without a sync: after a power failure, the run may count as made elsewhere. It is for programs that make many
-// runs without plans, and pass no answer of a person before they call Mark.
+// ClaimSoon is Claim without a sync: after a power failure, the run may count as made elsewhere, except for RequireMade. It is for
+// programs that make many runs without plans, and pass no answer of a person before they call Mark.
 func ClaimSoon(p *project.Project, run pawl.RunID) error {
 	if err := p.Trusted(); err != nil {
 		return err
@@ -66,8 +68,46 @@ func ClaimSoon(p *project.Project, run pawl.RunID) error {
 
 // Claimed reports whether a run was created or adopted here at some time. It is cheap; Elsewhere also compares the journal.
 func Claimed(p *project.Project, run pawl.RunID) bool {
-	_, err := disk.Lstat(markPath(p, run))
-	return err == nil && p.Trust.Trusted()
+	m, err := readMark(p, run)
+	return err == nil && !m.Foreign && p.Trust.Trusted()
+}
+
+// Proof returns what the first event of a durable run says to prove that it was made here. key is the project's secret key.
+func Proof(key []byte, run pawl.RunID) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("made here: " + string(run)))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// RequireMade is RequireOwn for a durable run. It does not compare the journal. A run whose mark a power failure has lost proves by its
+// first event that it was made here.
+func RequireMade(p *project.Project, key []byte, run pawl.RunID) error {
+	m, err := readMark(p, run)
+	if err == nil && !m.Foreign || errors.Is(err, fs.ErrNotExist) && proves(p, key, run) {
+		return p.Trusted()
+	}
+	return RequireOwn(p, run)
+}
+
+// proves reports whether the first event of a run has its proof.
+func proves(p *project.Project, key []byte, run pawl.RunID) bool {
+	segments, err := journal.Files(p.Runs(), run)
+	if err != nil {
+		return false
+	}
+	f, err := disk.Open(segments[0])
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, journal.MaxLine)).ReadBytes('\n')
+	if err != nil {
+		return false
+	}
+	var created pawl.RunCreated
+	kind, data, ok := journal.Content(line)
+	return ok && kind == created.Event() && json.Unmarshal(data, &created) == nil && created.Run == run &&
+		hmac.Equal([]byte(created.Proof), []byte(Proof(key, run)))
 }
 
 // Adopt makes a run that was made elsewhere this user's own. Its kernels are set aside: what they saved runs code when it is loaded, and
@@ -83,15 +123,7 @@ func Adopt(p *project.Project, run pawl.RunID) error {
 
 // Disown makes a run count as made elsewhere, because events of others were added to it.
 func Disown(p *project.Project, run pawl.RunID) error {
-	return p.WithMarkLock(run, func() error {
-		if err := disk.Remove(markPath(p, run)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if err := disk.Remove(wordsPath(p, run)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	})
+	return p.WithMarkLock(run, func() error { return writeMark(p, mark{Run: run, Foreign: true}) })
 }
 
 // Mark records that the run's journal, up to its present end, is the user's own. Call it for a run that Elsewhere does not report, or
@@ -176,16 +208,12 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	if !p.Trust.Trusted() {
 		return "the project is not trusted", nil
 	}
-	data, err := disk.ReadFile(markPath(p, run), maxMark)
-	if errors.Is(err, fs.ErrNotExist) {
+	m, err := readMark(p, run)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && m.Foreign {
 		return "it was imported, copied or pulled", nil
 	}
 	if err != nil {
 		return "", err
-	}
-	m, ok := parseMark(data, run)
-	if !ok {
-		return "", fmt.Errorf("read %s: invalid record", markPath(p, run))
 	}
 	m.serverOnly = func() (bool, error) { return ServerOnly(p) }
 	if only, err := m.serverOnly(); !only && err == nil {
@@ -221,6 +249,19 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	}
 	m.words = append(m.words, m.Words...)
 	return m.compare(segments)
+}
+
+// readMark returns the mark of a run.
+func readMark(p *project.Project, run pawl.RunID) (mark, error) {
+	data, err := disk.ReadFile(markPath(p, run), maxMark)
+	if err != nil {
+		return mark{}, err
+	}
+	m, ok := parseMark(data, run)
+	if !ok {
+		return m, fmt.Errorf("read %s: invalid record", markPath(p, run))
+	}
+	return m, nil
 }
 
 // parseMark returns the mark of a run; ok is false for one of another run, or with a place that no journal has.
