@@ -126,7 +126,7 @@ func (r *run) load(ctx context.Context, s spec, id pawl.RunID) (found bool, outp
 			err = errors.Join(err, log.Close())
 		}
 	}()
-	if err := runs.RequireMade(r.engine.project, r.engine.key, id); err != nil {
+	if err := r.engine.requireMade(id); err != nil {
 		return false, nil, err
 	}
 	if state.Status == pawl.StatusCompleted && s.repeats {
@@ -449,6 +449,15 @@ func (e *Engine) ended(id pawl.RunID) bool {
 	return ok && kind == stopped.Event() && json.Unmarshal(data, &stopped) == nil && stopped.Why == "completed"
 }
 
+// requireMade returns an error for a run that arrived with the files of the project, and that the user has not adopted.
+func (e *Engine) requireMade(id pawl.RunID) error {
+	err := runs.RequireMade(e.project, e.key, id)
+	if hint := pawl.HintOf(err); hint != "" { // programs print only the error
+		err = fmt.Errorf("%w; look at it with: %s", err, hint)
+	}
+	return err
+}
+
 // interrupted returns what to run again if a run is an interrupted one of a workflow.
 func (e *Engine) interrupted(ctx context.Context, id pawl.RunID) (s *spec, err error) {
 	log, state, err := folded(id, "", e.commits.Open, func(log *journal.Log) (*pawl.State, error) { return log.State(ctx) })
@@ -459,14 +468,11 @@ func (e *Engine) interrupted(ctx context.Context, id pawl.RunID) (s *spec, err e
 	if state.Ended() || state.Steps[inputStep] == nil {
 		return nil, nil
 	}
-	if err := runs.RequireMade(e.project, e.key, id); err != nil {
-		return nil, err
-	}
 	in, err := inputOf(log, state)
 	if err != nil || in.Parent != "" {
 		return nil, err
 	}
-	if state.Deaths >= maxDeaths {
+	if err = e.requireMade(id); err == nil && state.Deaths >= maxDeaths {
 		err = fmt.Errorf("the program died %d times while it ran", state.Deaths)
 	}
 	return &spec{name: state.Name, workflow: in.Workflow, input: in.Value}, err

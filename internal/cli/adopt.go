@@ -57,7 +57,9 @@ func (a *app) adopt(ctx context.Context, name string, yes bool) error {
 		shown.Reason = ""
 		return a.printJSON(shown)
 	}
-	_, err = fmt.Fprintln(a.Out, shown.Next())
+	if next := shown.Next(); next != "" {
+		_, err = fmt.Fprintln(a.Out, next)
+	}
 	return err
 }
 

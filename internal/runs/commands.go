@@ -39,6 +39,9 @@ func ContinueCommand(s *pawl.State) string {
 	return "pawl resume " + string(s.Run)
 }
 
+// StartProgram says how to continue a durable run.
+const StartProgram = "To resume this run, start the program that created it."
+
 // ReviewCommands returns the commands that give the missing reviews of a step, each with the minimum score. onRun adds the run
 // to a command that needs it.
 func ReviewCommands(id pawl.StepID, st *pawl.StepState, onRun func(command string) string) []string {

@@ -89,7 +89,7 @@ func (r Report) print(w io.Writer) error {
 	case r.Status != pawl.StatusInterrupted && r.Status != pawl.StatusPaused:
 	case r.Kind == pawl.SessionRun:
 	case r.Kind == pawl.DurableRun:
-		fmt.Fprintln(w, "\nTo resume this run, start the program that created it.")
+		fmt.Fprintln(w, "\n"+runs.StartProgram)
 	default:
 		fmt.Fprintf(w, "\n%s\n", r.Next)
 	}

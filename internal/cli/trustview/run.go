@@ -1,6 +1,7 @@
 package trustview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -23,6 +24,9 @@ type Adoption struct {
 	Mirror  string     `json:"mirror,omitempty"` // the system whose files pawl would write, and their path
 	Notify  []Receiver `json:"notify,omitempty"`
 	Answers []Answer   `json:"answers,omitempty"` // of gates, as the run's journal has them
+
+	durable bool   // a Go program resumes it
+	next    string // how to go on after the adoption
 }
 
 // Receiver is who gets notices of a run from elsewhere.
@@ -61,7 +65,13 @@ func AdoptionOf(p *project.Project, r *runs.Run) (Adoption, error) {
 	if err != nil {
 		return Adoption{}, err
 	}
-	shown := Adoption{Run: r.State.Run, Reason: reason, Steps: []Step{}}
+	shown := Adoption{Run: r.State.Run, Reason: reason, Steps: []Step{}, durable: r.State.Kind == pawl.DurableRun, next: runs.ContinueCommand(r.State)}
+	if shown.durable {
+		shown.next = runs.StartProgram
+		if shown.Steps, err = results(r); err != nil {
+			return Adoption{}, err
+		}
+	}
 	for _, step := range append(r.Plan.Steps(), r.Plan.Handlers()...) {
 		s := Step{Step: step.ID, Status: pawl.Pending, Command: step.Run, Also: alsoExecuted(step)}
 		if st := r.State.Steps[step.ID]; st != nil {
@@ -92,6 +102,35 @@ func AdoptionOf(p *project.Project, r *runs.Run) (Adoption, error) {
 		return shown, nil
 	}
 	return shown, runs.RefuseAnswers(p, r.State.Run)
+}
+
+// results returns the finished steps of a durable run, oldest first, with the results that its program would get.
+func results(r *runs.Run) ([]Step, error) {
+	var done []*pawl.StepState
+	names := map[*pawl.StepState]pawl.StepID{}
+	for id, st := range r.State.Steps {
+		if st.Status == pawl.Done {
+			done, names[st] = append(done, st), id
+		}
+	}
+	slices.SortFunc(done, func(a, b *pawl.StepState) int { return cmp.Compare(a.Done, b.Done) })
+	steps := []Step{}
+	for _, st := range done {
+		event, err := r.Log.Event(st.Done)
+		if err != nil {
+			return nil, err
+		}
+		payload, err := event.Payload()
+		if err != nil {
+			return nil, err
+		}
+		s := Step{Step: names[st], Status: pawl.Done}
+		if d, ok := payload.(pawl.StepDone); ok {
+			s.Also = []Text{{"result", cmp.Or(string(d.Result), "in the file blobs/"+d.Blob+" of the run")}}
+		}
+		steps = append(steps, s)
+	}
+	return steps, nil
 }
 
 // alsoExecuted returns what a step executes besides its command and its prompt.
@@ -135,12 +174,12 @@ func DamagedOf(p *project.Project, run pawl.RunID, damage error) (Adoption, erro
 	return Adoption{Run: run, Reason: reason, Damage: damage.Error(), Steps: []Step{}}, err
 }
 
-// Next returns the command to use after the adoption.
+// Next says how to go on after the adoption; "" if there is nothing to do.
 func (shown Adoption) Next() string {
 	if shown.Damage != "" {
 		return "pawl recover " + string(shown.Run)
 	}
-	return "pawl resume " + string(shown.Run)
+	return shown.next
 }
 
 // Print prints what adopting the run would accept.
@@ -171,6 +210,10 @@ func (shown Adoption) Print(w io.Writer) {
 	}
 	for _, answer := range shown.Answers {
 		fmt.Fprintf(w, "  gate %s: %s %s\n", answer.Gate, answer.Answer, answer.Option)
+	}
+	if shown.durable {
+		fmt.Fprintf(w, "If you adopt it, its program takes %s as finished, with these results, and accepts the answers.\n", finished(shown.Steps))
+		return
 	}
 	fmt.Fprintf(w, "If you adopt it, pawl takes %s as finished, accepts the answers, and \"pawl resume\" executes the others.\n",
 		finished(shown.Steps))
