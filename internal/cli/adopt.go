@@ -57,10 +57,7 @@ func (a *app) adopt(ctx context.Context, name string, yes bool) error {
 		shown.Reason = ""
 		return a.printJSON(shown)
 	}
-	if next := shown.Next(); next != "" {
-		_, err = fmt.Fprintln(a.Out, next)
-	}
-	return err
+	return shown.PrintNext(a.Out)
 }
 
 // adoptShown asks, unless yes is set, and adopts the run.

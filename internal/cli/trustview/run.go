@@ -171,15 +171,15 @@ func variables(env pawl.Env) []string {
 // DamagedOf is AdoptionOf for a run whose journal cannot be read to its end.
 func DamagedOf(p *project.Project, run pawl.RunID, damage error) (Adoption, error) {
 	reason, err := runs.Elsewhere(p, run)
-	return Adoption{Run: run, Reason: reason, Damage: damage.Error(), Steps: []Step{}}, err
+	return Adoption{Run: run, Reason: reason, Damage: damage.Error(), Steps: []Step{}, next: "pawl recover " + string(run)}, err
 }
 
-// Next says how to go on after the adoption; "" if there is nothing to do.
-func (shown Adoption) Next() string {
-	if shown.Damage != "" {
-		return "pawl recover " + string(shown.Run)
+// PrintNext says how to go on after the adoption, if there is something to do.
+func (shown Adoption) PrintNext(w io.Writer) (err error) {
+	if shown.next != "" {
+		_, err = fmt.Fprintln(w, shown.next)
 	}
-	return shown.next
+	return err
 }
 
 // Print prints what adopting the run would accept.

@@ -63,10 +63,7 @@ func TestAdoptionOfADurableRun(t *testing.T) {
     > in the file blobs/1234 of the run
 If you adopt it, its program takes 2 steps as finished, with these results, and accepts the answers.
 `
-	if out.String() != want {
-		t.Errorf("shown:\n%s", out.String())
-	}
-	if shown.Next() != runs.StartProgram {
-		t.Errorf("next %q", shown.Next())
+	if err := shown.PrintNext(&out); err != nil || out.String() != want+runs.StartProgram+"\n" {
+		t.Errorf("error %v, shown:\n%s", err, out.String())
 	}
 }
