@@ -106,6 +106,7 @@ func TestRunFromElsewhere(t *testing.T) {
 		"copied and adopted":          {true, runs.Adopt, true},
 		"made here":                   {false, func(*project.Project, pawl.RunID) error { return nil }, true},
 		"made here, without its mark": {false, loseMark, true},
+		"made here, with a torn mark": {false, tearMark, true},
 		"made here, pulled":           {false, runs.Disown, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,6 +161,11 @@ func TestRunFromElsewhere(t *testing.T) {
 // loseMark removes what the user's state folder records about the runs of a project, as a power failure may.
 func loseMark(p *project.Project, _ pawl.RunID) error {
 	return os.RemoveAll(filepath.Join(p.Trust.Folder, "runs"))
+}
+
+// tearMark empties what the user's state folder records about a run, as a power failure may.
+func tearMark(p *project.Project, run pawl.RunID) error {
+	return os.Truncate(filepath.Join(p.Trust.Folder, "runs", string(run)+".json"), 0)
 }
 
 // openMail opens an engine with the workflow "mail", which has one step.

@@ -79,11 +79,11 @@ func Proof(key []byte, run pawl.RunID) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// RequireMade is RequireOwn for a durable run. It does not compare the journal. A run whose mark a power failure has lost proves by its
-// first event that it was made here.
+// RequireMade is RequireOwn for a durable run. It does not compare the journal. A run whose mark a power failure has lost or torn proves
+// by its first event that it was made here.
 func RequireMade(p *project.Project, key []byte, run pawl.RunID) error {
 	m, err := readMark(p, run)
-	if err == nil && !m.Foreign || errors.Is(err, fs.ErrNotExist) && proves(p, key, run) {
+	if err == nil && !m.Foreign || err != nil && proves(p, key, run) {
 		return p.Trusted()
 	}
 	return RequireOwn(p, run)
@@ -209,10 +209,12 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 		return "the project is not trusted", nil
 	}
 	m, err := readMark(p, run)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && m.Foreign {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && m.Foreign:
 		return "it was imported, copied or pulled", nil
-	}
-	if err != nil {
+	case errors.Is(err, errMark):
+		return err.Error(), nil
+	case err != nil:
 		return "", err
 	}
 	m.serverOnly = func() (bool, error) { return ServerOnly(p) }
@@ -251,6 +253,9 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	return m.compare(segments)
 }
 
+// errMark means that a mark cannot be read, as after a power failure.
+var errMark = errors.New("the record that it is yours is damaged")
+
 // readMark returns the mark of a run.
 func readMark(p *project.Project, run pawl.RunID) (mark, error) {
 	data, err := disk.ReadFile(markPath(p, run), maxMark)
@@ -259,7 +264,7 @@ func readMark(p *project.Project, run pawl.RunID) (mark, error) {
 	}
 	m, ok := parseMark(data, run)
 	if !ok {
-		return m, fmt.Errorf("read %s: invalid record", markPath(p, run))
+		return m, fmt.Errorf("%w: %s", errMark, markPath(p, run))
 	}
 	return m, nil
 }

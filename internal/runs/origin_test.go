@@ -49,6 +49,10 @@ func TestElsewhere(t *testing.T) {
 		"no record": {func(p *enginetest.Project) {
 			p.Check(os.Remove(filepath.Join(p.Trust.Folder, "runs", string(p.Run)+".json")))
 		}, "it was imported, copied or pulled"},
+		"torn record": {func(p *enginetest.Project) {
+			p.Check(os.Truncate(filepath.Join(p.Trust.Folder, "runs", string(p.Run)+".json"), 0))
+		}, "the record that it is yours is damaged"},
+		"events of others": {func(p *enginetest.Project) { p.Check(runs.Disown(p.Project, p.Run)) }, "it was imported, copied or pulled"},
 		"untrusted": {func(p *enginetest.Project) { p.Trust.Reason = "test" }, "not trusted"},
 	} {
 		t.Run(name, func(t *testing.T) {
