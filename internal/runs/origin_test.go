@@ -53,7 +53,7 @@ func TestElsewhere(t *testing.T) {
 			p.Check(os.Truncate(filepath.Join(p.Trust.Folder, "runs", string(p.Run)+".json"), 0))
 		}, "the record that it is yours is damaged"},
 		"events of others": {func(p *enginetest.Project) { p.Check(runs.Disown(p.Project, p.Run)) }, "it was imported, copied or pulled"},
-		"untrusted": {func(p *enginetest.Project) { p.Trust.Reason = "test" }, "not trusted"},
+		"untrusted":        {func(p *enginetest.Project) { p.Trust.Reason = "test" }, "not trusted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
