@@ -47,8 +47,8 @@ type Controls interface {
 	// Signal sends a signal to the kernel's process group. It returns errors.ErrUnsupported if the kernel is not on this machine.
 	Signal(sig Signal) error
 
-	// Stacks returns the stack of the kernel's main thread, and those of others where that cannot harm the kernel, also while a cell runs;
-	// "" if the kernel cannot say.
+	// Stacks returns the stacks of the kernel's threads, also while a cell runs; "" if the kernel cannot say. While the main thread executes
+	// native code, they may be that thread's alone.
 	Stacks(ctx context.Context) (string, error)
 }
 

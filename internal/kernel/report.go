@@ -13,7 +13,7 @@ type Report struct {
 	InFlight string `json:"in_flight,omitempty"` // name of the cell that did not finish
 	Code     string `json:"code,omitempty"`      // of that cell
 	Output   string `json:"output,omitempty"`    // the end of what that cell put out
-	Stacks   string `json:"stacks,omitempty"`    // of the kernel's main thread when it was interrupted
+	Stacks   string `json:"stacks,omitempty"`    // of the kernel's threads when it was interrupted
 }
 
 // reportFile is the report's file in the folder of the attempt.

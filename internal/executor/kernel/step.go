@@ -386,7 +386,7 @@ func (a *attempt) interruptWith(ctx context.Context) (stop func()) {
 	}
 }
 
-// StacksFile has the stack of the kernel's main thread when a cell was interrupted, in the attempt's folder.
+// StacksFile has the stacks of the kernel's threads when a cell was interrupted, in the attempt's folder.
 const StacksFile = "stacks.txt"
 
 // interrupt interrupts the running cell through a second connection.

@@ -431,8 +431,10 @@ for each in [REQUESTS, MESSAGES, STACKS]:
 os.set_blocking(STACKS, False)  # a signal handler must not wait for pawl
 signal.signal(signal.SIGINT, interrupt)
 faulthandler.enable(file=2)
-# all_threads=True can crash the kernel: the handler would read the frames of threads that run.
+# all_threads=True would let this handler read frames of threads that run, which can crash the kernel. The other handler has the global
+# interpreter lock, so that they do not run, but it waits for native code of the main thread.
 faulthandler.register(signal.SIGUSR1, file=STACKS, all_threads=False, chain=False)
+signal.signal(signal.SIGUSR2, lambda *_: faulthandler.dump_traceback(STACKS, all_threads=True))
 wrap_threads()
 
 # Cells see a module __main__ of their own.

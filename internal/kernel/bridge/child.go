@@ -92,12 +92,16 @@ func (c *child) hasEnded() bool {
 }
 
 // signal sends a signal to the process group. It does nothing once the kernel has exited.
-func (c *child) signal(sig syscall.Signal) error { return c.send(-c.pid, sig) }
+func (c *child) signal(sig syscall.Signal) error {
+	return c.send(sig, func() error { return syscall.Kill(-c.pid, sig) })
+}
 
-// signalLeader sends a signal to the kernel alone.
-func (c *child) signalLeader(sig syscall.Signal) error { return c.send(c.pid, sig) }
+// signalMain sends a signal to the kernel's main thread.
+func (c *child) signalMain(sig syscall.Signal) error {
+	return c.send(sig, func() error { return process.SignalMain(c.pid, sig) })
+}
 
-func (c *child) send(to int, sig syscall.Signal) error {
+func (c *child) send(sig syscall.Signal, kill func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reaped {
@@ -106,7 +110,7 @@ func (c *child) send(to int, sig syscall.Signal) error {
 	if sig == syscall.SIGKILL {
 		c.killed = true
 	}
-	if err := syscall.Kill(to, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+	if err := kill(); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("send %s to the kernel: %w", unix.SignalName(sig), err)
 	}
 	return nil

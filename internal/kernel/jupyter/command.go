@@ -63,12 +63,14 @@ func (s *kernelSpec) isIPython() bool {
 }
 
 // ipythonOptions keep the source of cells out of the history in the user's home, and let the kernel write stacks to a file, also while
-// it executes native code: that of its main thread when it gets SIGUSR1, and those of all threads when native code crashes.
+// it executes native code: that of its main thread when it gets SIGUSR1, and those of all threads when native code crashes. On SIGUSR2 it
+// writes those of all threads as soon as the main thread executes Python code.
 //
-// On SIGUSR1, all_threads=True can crash the kernel: the handler would read the frames of threads that run.
+// On SIGUSR1, all_threads=True would let the handler read the frames of threads that run, which can crash the kernel.
 func ipythonOptions(spec kernel.Spec) []string {
-	stacks := fmt.Sprintf("(lambda h, f: h.enable(file=f) or h.register(__import__('signal').SIGUSR1, file=f, all_threads=False))"+
-		"(__import__('faulthandler'), open(%s, 'a'))", quote(stacksFile(spec)))
+	stacks := fmt.Sprintf("(lambda h, s, f: h.enable(file=f) or h.register(s.SIGUSR1, file=f, all_threads=False) or "+
+		"[s.signal(s.SIGUSR2, lambda *_: h.dump_traceback(f, all_threads=True))] and None)"+
+		"(__import__('faulthandler'), __import__('signal'), open(%s, 'a'))", quote(stacksFile(spec)))
 	return []string{"--HistoryManager.hist_file=:memory:", "--IPKernelApp.exec_lines=" + stacks}
 }
 

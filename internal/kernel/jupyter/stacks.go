@@ -12,25 +12,27 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/kernel"
+	"pawl/internal/supervise/process"
 )
 
 // Limits of Stacks.
 const (
-	stacksLimit = 2 * time.Second
-	stacksEvery = 2 * time.Millisecond
-	stacksQuiet = 50 * time.Millisecond // without another line
-	maxStacks   = 1 << 20               // bytes
+	stacksLimit    = 2 * time.Second        // until the stack of the main thread is there
+	stacksPatience = 150 * time.Millisecond // and until those of all threads are
+	stacksEvery    = 2 * time.Millisecond
+	stackQuiet     = 10 * time.Millisecond // without another line of the first
+	stacksQuiet    = 50 * time.Millisecond // and of the others
+	maxStacks      = 1 << 20               // bytes
 )
 
-// Stacks returns the stack of Python's main thread, after the name of the cell that runs. The kernel writes it to a file in a handler of
-// SIGUSR1, also while it executes native code. It is asked only if it has that handler: the signal would kill any other kernel.
-//
-// The kernel writes line by line, and does not say where it ends.
+// Stacks returns the stack of Python's main thread and then, unless that executes native code, those of all threads, after the name of the
+// cell that runs. The kernel writes them to a file in handlers of SIGUSR1 and SIGUSR2. It is asked only if it has these handlers: the
+// signals would kill any other kernel.
 func (k *live) Stacks(ctx context.Context) (string, error) {
 	if !k.leader.alive() {
 		return "", kernel.ErrDead
 	}
-	if !k.found.isIPython() || !catches(k.leader.pid, syscall.SIGUSR1) {
+	if !k.found.isIPython() || !catches(k.leader.pid, syscall.SIGUSR1) || !catches(k.leader.pid, syscall.SIGUSR2) {
 		return "", nil
 	}
 	f, err := openRegular(stacksFile(k.spec))
@@ -38,38 +40,46 @@ func (k *live) Stacks(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	before, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
+	if _, err := f.Seek(0, io.SeekEnd); err != nil {
 		return "", err
 	}
-	if err := syscall.Kill(k.leader.pid, syscall.SIGUSR1); err != nil {
+	stack, err := k.written(ctx, f, syscall.SIGUSR1, "Stack (most recent call first):", stacksLimit, stackQuiet)
+	if err != nil || stack == "" {
+		return stack, err
+	}
+	// A signal that comes with the first one would not interrupt what the main thread waits for: the first handler restarts that.
+	all, err := k.written(ctx, f, syscall.SIGUSR2, "Current thread ", stacksPatience, stacksQuiet)
+	return k.running() + stack + all, err
+}
+
+// written signals the kernel and returns what it then writes to a file. The kernel writes line by line, and does not say where it ends: that
+// is when it has written the mark and nothing after it for the time quiet.
+func (k *live) written(ctx context.Context, f *os.File, sig syscall.Signal, mark string, limit, quiet time.Duration) (string, error) {
+	if err := process.SignalMain(k.leader.pid, sig); err != nil {
 		return "", err
 	}
-	limited, cancel := context.WithTimeout(ctx, stacksLimit)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	buffer := make([]byte, maxStacks)
 	tick := time.NewTicker(stacksEvery)
 	defer tick.Stop()
-	var text []byte
-	grown := time.Now()
-	for {
+	var text bytes.Buffer
+	for grown := time.Now(); ; {
 		select {
 		case <-limited.Done():
-			return k.running() + string(text), nil
+			return text.String(), nil
 		case <-k.Done():
 			return "", kernel.ErrDead
 		case <-tick.C:
 		}
-		n, err := f.ReadAt(buffer[len(text):], before+int64(len(text)))
-		if err != nil && err != io.EOF {
+		n, err := io.Copy(&text, io.LimitReader(f, int64(maxStacks-text.Len())))
+		if err != nil {
 			return "", err
 		}
-		text = buffer[:len(text)+n]
 		if n > 0 {
 			grown = time.Now()
 		}
-		if bytes.Contains(text, []byte("Stack (most recent call first):")) && time.Since(grown) > stacksQuiet {
-			return k.running() + string(text), nil
+		if bytes.Contains(text.Bytes(), []byte(mark)) && time.Since(grown) > quiet {
+			return text.String(), nil
 		}
 	}
 }

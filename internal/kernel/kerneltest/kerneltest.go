@@ -64,7 +64,9 @@ type Language struct {
 	Loop     string                      // prints the line "running" and loops forever
 	Sleep    string                      // prints the line "running" and sleeps for an hour
 	Call     string                      // prints the line "running" and is in native code for seconds
-	Asked    string                      // starts and ends threads while its process gets the signal of Stacks again and again
+	Join     string                      // prints the line "running" and waits for that thread
+	Waiting  string                      // what the stack of that thread contains
+	Asked    string                      // starts and ends threads while its process gets the signals of Stacks again and again
 	Kill     string                      // prints the line "last words" and kills its process with SIGKILL
 	Exit     string                      // ends its process with exit code 3
 	Crash    string                      // kills its process with SIGSEGV

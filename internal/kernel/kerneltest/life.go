@@ -307,10 +307,25 @@ func testEnvironment(s *session) {
 	}
 }
 
-// testStacksOfThreads: a kernel survives that it is asked for stacks while threads start and end.
+// testStacksOfThreads: the stacks of all threads are known while a cell waits. A kernel survives that it is asked for stacks while threads
+// start and end.
 func testStacksOfThreads(s *session) {
-	if ending, _ := s.execute(s.config.Language.Asked); ending.Status != kernel.OK {
-		s.t.Errorf("ending %+v", ending)
+	t, l := s.t, s.config.Language
+	p := s.begin(l.Thread + "\n" + l.Join)
+	s.running(p)
+	stacks, err := s.Stacks(t.Context())
+	if err != nil || !strings.Contains(stacks, l.Waiting) || !strings.Contains(stacks, string(p.id)) {
+		t.Errorf("stacks %q, error %v", stacks, err)
+	}
+	if err := s.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ending := s.End(p.ended); ending.Status != kernel.Interrupted {
+		t.Fatalf("ending %+v", ending)
+	}
+	s.ok(l.Release)
+	if ending, _ := s.execute(l.Asked); ending.Status != kernel.OK {
+		t.Errorf("ending %+v", ending)
 	}
 }
 

@@ -27,10 +27,12 @@ func Python(prelude string) Language {
 		Loop:    "print('running', flush=True)\nwhile True:\n    pass",
 		Sleep:   "import time\nprint('running', flush=True)\nwhile True: time.sleep(1)", // Python notices a signal that comes just before a sleep after it
 		Call:    "import hashlib\nprint('running', flush=True)\n_ = hashlib.pbkdf2_hmac('sha256', b'a', b'b', 2000000)",
+		Join:    "print('running', flush=True)\nthread.join()",
+		Waiting: "in late",
 		Asked: "import os, subprocess, threading\ndef deep(n):\n    return n and deep(n - 1)\nover = threading.Event()\n" +
 			"def churn():\n    while not over.is_set():\n        thread = threading.Thread(target=deep, args=[100])\n        thread.start()\n        thread.join()\n" +
 			"threads = [threading.Thread(target=churn) for _ in range(2)]\nfor thread in threads:\n    thread.start()\n" +
-			"_ = subprocess.run(['sh', '-c', 'for i in $(seq 20000); do kill -USR1 %d; done' % os.getpid()])\n" +
+			"_ = subprocess.run(['sh', '-c', 'for i in $(seq 20000); do kill -USR1 {0}; kill -USR2 {0}; done'.format(os.getpid())])\n" +
 			"over.set()\nfor thread in threads:\n    thread.join()",
 		Kill:    "import os, signal\nprint('last words', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)",
 		Exit:    "import os\nos._exit(3)",

@@ -101,3 +101,6 @@ func Guarantees() []pawl.Finding {
 
 // killed cannot tell: macOS does not show pending signals.
 func killed(int) bool { return false }
+
+// SignalMain sends a signal to a process: macOS lets no other process choose the thread.
+func SignalMain(pid int, sig syscall.Signal) error { return syscall.Kill(pid, sig) }

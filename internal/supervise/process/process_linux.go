@@ -224,3 +224,6 @@ func namespaces() pawl.Finding {
 	}
 	return pawl.Finding{Level: pawl.Warn, What: "PID namespaces cannot be distinguished: do not share a project between containers"}
 }
+
+// SignalMain sends a signal to the main thread of a process. A signal to the process could reach another thread.
+func SignalMain(pid int, sig syscall.Signal) error { return unix.Tgkill(pid, pid, sig) }
