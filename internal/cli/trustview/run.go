@@ -106,17 +106,12 @@ func AdoptionOf(p *project.Project, r *runs.Run) (Adoption, error) {
 
 // results returns the finished steps of a durable run, oldest first, with the results that its program would get.
 func results(r *runs.Run) ([]Step, error) {
-	var done []*pawl.StepState
-	names := map[*pawl.StepState]pawl.StepID{}
-	for id, st := range r.State.Steps {
-		if st.Status == pawl.Done {
-			done, names[st] = append(done, st), id
+	all, steps := r.State.Steps, []Step{}
+	for _, id := range slices.SortedFunc(maps.Keys(all), func(a, b pawl.StepID) int { return cmp.Compare(all[a].Done, all[b].Done) }) {
+		if all[id].Status != pawl.Done {
+			continue
 		}
-	}
-	slices.SortFunc(done, func(a, b *pawl.StepState) int { return cmp.Compare(a.Done, b.Done) })
-	steps := []Step{}
-	for _, st := range done {
-		event, err := r.Log.Event(st.Done)
+		event, err := r.Log.Event(all[id].Done)
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +119,7 @@ func results(r *runs.Run) ([]Step, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := Step{Step: names[st], Status: pawl.Done}
+		s := Step{Step: id, Status: pawl.Done}
 		if d, ok := payload.(pawl.StepDone); ok {
 			s.Also = []Text{{"result", cmp.Or(string(d.Result), "in the file blobs/"+d.Blob+" of the run")}}
 		}
